@@ -83,11 +83,11 @@ class Costs:
 
     @property
     def block_bytes(self) -> int:
-        """Returns the sum of the sizes of the second-level caches of all threads."""
+        """Returns the bytes that blocks of data may have in all threads together: those of their second-level caches."""
         return self.machine.cache(2).size_bytes * self.threads
 
     def product(self, name: str, products: Products) -> CostTerm:
-        """Returns the cost of products of matrices: their operations, and their operands, read and packed."""
+        """Returns the cost of products of matrices: of their operations, and of reading their operands, from caches or memory."""
         count, rows, columns, depth = products.count, products.rows, products.columns, products.depth
         flop = 2 * products.times * count * rows * columns * depth
         share = (PRODUCT_SHARE if count == 1 else MANY_PRODUCTS_SHARE) * self._filled(columns) * _in_tiles(rows)
@@ -99,7 +99,7 @@ class Costs:
         return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {packed}")
 
     def loops(self, name: str, flop: int, row: int, columns: int) -> CostTerm:
-        """Returns the cost of the direct algorithm's loops, whose sums are in registers along rows of pixels.
+        """Returns the cost of the direct algorithm's loops, which keep the sums for some pixels of a row in registers.
 
         flop: operations of all loops.
         row: pixels in a row of the result.
@@ -110,7 +110,7 @@ class Costs:
         return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, rows of {row} pixels")
 
     def depthwise(self, name: str, flop: int) -> CostTerm:
-        """Returns the cost of direct loops with one filter for each channel."""
+        """Returns the cost of the direct algorithm's loops for a depthwise convolution, with one filter for each channel."""
         seconds = flop / (DEPTHWISE_SHARE * self.flop_per_s)
         return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
 
@@ -134,7 +134,7 @@ class Costs:
         return self._bytes(name, size_bytes, TRANSFORM_BYTES_PER_S)
 
     def operand(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of reading an operand of a product, or of writing it by a transform."""
+        """Returns the cost of reading or writing once an operand of a product, in a cache or, where it is too large, in memory."""
         seconds = self._operand(size_bytes)
         return CostTerm(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
 
@@ -194,7 +194,7 @@ def _costs(element_bytes: int, threads: int) -> Costs:
 
 
 def _in_tiles(rows: int) -> float:
-    """Returns which fraction of the register tiles so many rows fill, with the best of the tiles' heights."""
+    """Returns which fraction of the rows of register tiles so many rows fill, for the height of tiles that fits them best."""
     return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 

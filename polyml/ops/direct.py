@@ -22,7 +22,8 @@ from polyml.ops.workspace import piece
 def rows(Y, X, W, bias):
     """Computes a convolution Y (n, i, j, o) from patches X (n, i, j, a, d) and filters W (a, d, o).
 
-    d: the elements of a filter's row and their channels, which are contiguous in X.
+    Pixel (i, j) of image n and filter o has the result Y[n, i, j, o]. a: the rows of a filter. d: the elements of such a row with
+    their channels, which are contiguous in X.
     """
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
@@ -38,7 +39,7 @@ def rows(Y, X, W, bias):
 def taps(Y, X, W, bias):
     """Computes a convolution Y (g, n, i, j, o) of groups g from patches X (g, n, i, j, a, b, c) and filters W (g, a, b, c, o).
 
-    It serves groups, and filter rows that are not contiguous in X.
+    n: images. i, j: pixels. o: filters. a, b: elements of a filter, which need not be contiguous in X. c: channels of a group.
     """
     for g in range(Y.shape[0]):
         for n in range(Y.shape[1]):
@@ -54,7 +55,10 @@ def taps(Y, X, W, bias):
 
 @kernel
 def depthwise(Y, X, W, bias):
-    """Computes a convolution Y (n, i, j, c) from patches X (n, i, j, a, b, c) with one filter W (a, b, c) for each channel c."""
+    """Computes a convolution Y (n, i, j, c) from patches X (n, i, j, a, b, c) with one filter W (a, b, c) for each channel c.
+
+    n: images. i, j: pixels. a, b: elements of a filter.
+    """
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -95,9 +99,9 @@ def terms(g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
 
 
 def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
-    """Computes the convolution into operands.y by the kernel that fits.
+    """Computes the convolution into operands.y by the first way that applies.
 
-    This is a product of matrices, loops with one filter for each channel, over contiguous rows of filters, or over anything else.
+    It is a product of matrices for filters of one element, `depthwise`, `rows` where filter rows are contiguous, or `taps`.
     """
     if g.is_pointwise:
         _pointwise(g, operands, threads)

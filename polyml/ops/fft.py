@@ -46,7 +46,7 @@ class Tiling:
 
 
 def refusal(g: Geometry) -> str:
-    """Returns why convolution by the Fourier transform does not apply, or ""."""
+    """Returns why convolution by the Fourier transform does not apply, or "" where it does."""
     if g.reach[0] * g.reach[1] == 1:
         return "a filter of one tap has no spectrum to gain from"
     if not _tilings(g):
@@ -132,7 +132,10 @@ def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
 
 
 def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
-    """Returns real matrices (frequencies, 2*c, 2*o), which multiply by the conjugated spectra of the filters w (kh, kw, c, o)."""
+    """Returns a real matrix (2*c, 2*o) for each frequency, from filters w (kh, kw, c, o), in an array (frequencies, 2*c, 2*o).
+
+    A product with it multiplies complex numbers, as pairs of real and imaginary part, by the conjugated spectra of the filters.
+    """
     dilated = np.zeros((w.shape[3], w.shape[2], *g.reach), w.dtype)
     dilated[..., :: g.dilation[0], :: g.dilation[1]] = w.transpose(3, 2, 0, 1)
     spectra = np.fft.rfft2(dilated, s=(t.side, t.side)).reshape(w.shape[3], w.shape[2], -1).transpose(2, 1, 0)

@@ -123,7 +123,7 @@ class Geometry:
 
     @property
     def is_depthwise(self) -> bool:
-        """Returns whether each filter reads one channel, and there are more groups than filters in a group."""
+        """Returns whether each filter reads a single channel, and fewer filters read the same channel than there are channels."""
         return self.group_in == 1 and self.groups > self.group_out
 
     @property
@@ -235,6 +235,7 @@ def _padding(given: object, made: Geometry) -> Borders:
 
     given: a number, a pair, "valid" for none, or "same" for as many as make ceil(size / stride) results; an odd row or column of
         zeros goes below or to the right.
+    made: the other sizes of the convolution, which "same" needs
     """
     if given == "valid":
         return (0, 0), (0, 0)
@@ -250,8 +251,9 @@ def _padding(given: object, made: Geometry) -> Borders:
 def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int, int]:
     """Returns an argument, a number or a pair of them, as a pair (vertical, horizontal).
 
-    name, or_else: of the argument, and what else is accepted, for the error.
+    name: of the argument, for the error.
     least: the least number that is accepted.
+    or_else: what is accepted besides numbers and pairs, for the error.
     """
     if isinstance(given, (tuple, list)) and len(given) == 2:
         return _count(name, given[0], least, or_else), _count(name, given[1], least, or_else)
@@ -262,7 +264,8 @@ def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int,
 def _count(name: str, given: object, least: int, or_else: str = "") -> int:
     """Returns an argument as an integer of at least `least`; raises PolymlTypeError or PolymlValueError for anything else.
 
-    name, or_else: of the argument, and what else is accepted, for the error.
+    name: of the argument, for the error.
+    or_else: what is accepted besides such an integer, for the error.
     """
     pairs = "" if name == "groups" else " or a pair of them"
     notes = [" ".join(filter(None, [f"an integer from {least}{pairs}", or_else, "is accepted"]))]

@@ -19,7 +19,7 @@ def on(function: Kernel, threads: int) -> Kernel:
 
 @kernel
 def products(Y, A, B, S):
-    """Computes Y[e] = S[e] + A[e] @ B[e]: Y and S (e, i, j), A (e, i, k), B (e, k, j)."""
+    """Computes the products Y[e] = S[e] + A[e] @ B[e] of many matrices: Y and S have axes (e, i, j), A (e, i, k), B (e, k, j)."""
     for e in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -30,7 +30,7 @@ def products(Y, A, B, S):
 
 @kernel
 def copied(y, x):
-    """Copies x to y, both (n, h, w, c)."""
+    """Copies x to y, both with axes (image, row, column, channel)."""
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             for j in range(y.shape[2]):
@@ -40,7 +40,7 @@ def copied(y, x):
 
 @kernel
 def channels_last(y, x):
-    """Copies x (n, c, h, w) to y (n, h, w, c)."""
+    """Copies x (n, c, h, w) to y (n, h, w, c): images n, channels c, rows h and columns w."""
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             for j in range(y.shape[2]):
@@ -50,7 +50,7 @@ def channels_last(y, x):
 
 @kernel
 def channels_first(y, x):
-    """Copies x (n, h, w, c) to y (n, c, h, w)."""
+    """Copies x (n, h, w, c) to y (n, c, h, w): images n, rows h, columns w and channels c."""
     for n in range(y.shape[0]):
         for c in range(y.shape[1]):
             for i in range(y.shape[2]):
@@ -60,7 +60,7 @@ def channels_first(y, x):
 
 @kernel
 def filters_last(y, w):
-    """Copies w (o, c, kh, kw) to y (kh, kw, c, o)."""
+    """Copies filters w (o, c, kh, kw) to y (kh, kw, c, o): filters o, channels c, rows kh and columns kw."""
     for a in range(y.shape[0]):
         for b in range(y.shape[1]):
             for c in range(y.shape[2]):

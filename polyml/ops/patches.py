@@ -42,7 +42,9 @@ def patches_first(x: np.ndarray, g: Geometry) -> np.ndarray:
 
 
 def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int, int]:
-    """Returns the shape (images, rows) of blocks with at most about `units` units each: whole images, or rows of one image.
+    """Returns the shape (images, rows) of blocks that a batch is cut into, with at most about `units` units each.
+
+    A block has whole images or, where one is too large, rows of one image.
 
     row_units: the units, such as pixels, of one row.
 

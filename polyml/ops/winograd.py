@@ -29,22 +29,22 @@ LEAST_TILES = 64  # of a block: the transformed filters are read from memory onc
 
 
 def input2(d0, d1, d2, d3):
-    """Returns B' d, Winograd's transform of one column d of a tile of the image, for m = 2."""
+    """Returns B' d, Winograd's transform by the matrix B of F(2 x 2, 3 x 3), transposed, of a column d of a tile of the image."""
     return d0 - d2, d1 + d2, d2 - d1, d1 - d3
 
 
 def filter2(g0, g1, g2):
-    """Returns G g, Winograd's transform of one column g of a filter, for m = 2."""
+    """Returns G g, Winograd's transform by the matrix G of F(2 x 2, 3 x 3), of a column g of a filter."""
     return g0, 0.5 * (g0 + g1 + g2), 0.5 * (g0 - g1 + g2), g2
 
 
 def output2(m0, m1, m2, m3):
-    """Returns A' s, Winograd's transform of one column s of sums back to results, for m = 2."""
+    """Returns A' s, Winograd's transform by the matrix A of F(2 x 2, 3 x 3), transposed, of a column s of sums back to results."""
     return m0 + m1 + m2, m1 - m2 - m3
 
 
 def input4(d0, d1, d2, d3, d4, d5):
-    """Returns B' d, Winograd's transform of one column d of a tile of the image, for m = 4."""
+    """Returns B' d, Winograd's transform by the matrix B of F(4 x 4, 3 x 3), transposed, of a column d of a tile of the image."""
     return (
         4 * d0 - 5 * d2 + d4,
         (d4 - 4 * d2) + (d3 - 4 * d1),
@@ -56,7 +56,7 @@ def input4(d0, d1, d2, d3, d4, d5):
 
 
 def filter4(g0, g1, g2):
-    """Returns G g, Winograd's transform of one column g of a filter, for m = 4."""
+    """Returns G g, Winograd's transform by the matrix G of F(4 x 4, 3 x 3), of a column g of a filter."""
     return (
         g0 / 4,
         -(g0 + g1 + g2) / 6,
@@ -68,7 +68,7 @@ def filter4(g0, g1, g2):
 
 
 def output4(m0, m1, m2, m3, m4, m5):
-    """Returns A' s, Winograd's transform of one column s of sums back to results, for m = 4."""
+    """Returns A' s, Winograd's transform by the matrix A of F(4 x 4, 3 x 3), transposed, of a column s of sums back to results."""
     return (
         m0 + (m1 + m2) + (m3 + m4),
         (m1 - m2) + 2 * (m3 - m4),
@@ -79,7 +79,7 @@ def output4(m0, m1, m2, m3, m4, m5):
 
 @kernel
 def inputs2(V, X):
-    """Transforms tiles of an image: computes V (4, 4, n, i, j, c) = B' d B of the tiles d = X[n, i, j], X (n, i, j, 4, 4, c)."""
+    """Transforms tiles X (n, i, j, 4, 4, c) of an image: V[:, :, n, i, j, c] = B' d B (`input2`), d = X[n, i, j, :, :, c]."""
     for n in range(X.shape[0]):
         for i in range(X.shape[1]):
             for j in range(X.shape[2]):
@@ -98,7 +98,7 @@ def inputs2(V, X):
 
 @kernel
 def inputs4(V, X):
-    """Transforms tiles of an image: computes V (6, 6, n, i, j, c) = B' d B of the tiles d = X[n, i, j], X (n, i, j, 6, 6, c)."""
+    """Transforms tiles X (n, i, j, 6, 6, c) of an image: V[:, :, n, i, j, c] = B' d B (`input4`), d = X[n, i, j, :, :, c]."""
     for n in range(X.shape[0]):
         for i in range(X.shape[1]):
             for j in range(X.shape[2]):
@@ -127,7 +127,7 @@ def inputs4(V, X):
 
 @kernel
 def filters2(U, w):
-    """Transforms filters: computes U (4, 4, c, o) = G g G' of the filters g = w[:, :, c, o], w (3, 3, c, o)."""
+    """Transforms filters w (3, 3, c, o): computes U[:, :, c, o] = G g G' (`filter2`) for each filter g = w[:, :, c, o]."""
     for c in range(w.shape[2]):
         R = np.empty((4, 3, w.shape[3]), w.dtype)
         for b in range(3):
@@ -140,7 +140,7 @@ def filters2(U, w):
 
 @kernel
 def filters4(U, w):
-    """Transforms filters: computes U (6, 6, c, o) = G g G' of the filters g = w[:, :, c, o], w (3, 3, c, o)."""
+    """Transforms filters w (3, 3, c, o): computes U[:, :, c, o] = G g G' (`filter4`) for each filter g = w[:, :, c, o]."""
     for c in range(w.shape[2]):
         R = np.empty((6, 3, w.shape[3]), w.dtype)
         for b in range(3):
@@ -157,7 +157,7 @@ def filters4(U, w):
 
 @kernel
 def outputs2(Y, M, bias):
-    """Transforms sums s = M[:, :, n, i, j] back to results: computes Y (n, i, 2, j, 2, o) = A' s A + bias, M (4, 4, n, i, j, o)."""
+    """Transforms sums M (4, 4, n, i, j, o) back: Y[n, i, :, j, :, o] = A' s A + bias[o] (`output2`), s = M[:, :, n, i, j, o]."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[3]):
@@ -176,7 +176,7 @@ def outputs2(Y, M, bias):
 
 @kernel
 def outputs4(Y, M, bias):
-    """Transforms sums s = M[:, :, n, i, j] back to results: computes Y (n, i, 4, j, 4, o) = A' s A + bias, M (6, 6, n, i, j, o)."""
+    """Transforms sums M (6, 6, n, i, j, o) back: Y[n, i, :, j, :, o] = A' s A + bias[o] (`output4`), s = M[:, :, n, i, j, o]."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[3]):
@@ -202,7 +202,7 @@ def outputs4(Y, M, bias):
 
 @dataclass(frozen=True)
 class Winograd:
-    """A Winograd computes convolutions by minimal filtering F(m x m, 3 x 3), in tiles of m x m results.
+    """A Winograd computes convolutions by Winograd's minimal filtering F(m x m, 3 x 3), in tiles of m x m results.
 
     inputs, filters, outputs: the kernels that transform tiles of the image, filters, and sums back to results.
     """
@@ -218,7 +218,7 @@ class Winograd:
         return self.m + 2
 
     def refusal(self, g: Geometry) -> str:
-        """Returns why minimal filtering does not apply to a convolution, or ""."""
+        """Returns why minimal filtering does not apply to a convolution, or "" where it does."""
         if (g.kh, g.kw) != (3, 3):
             return f"its filters are 3 x 3, not {g.kh} x {g.kw}"
         if g.stride != (1, 1):

@@ -198,9 +198,7 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds to `least` the rows 0 <= operand - divisor * q < divisor of a quotient q, an unknown, and of those in its
-        operand.
-        """
+        """Adds to `least` the rows 0 <= operand - divisor * q < divisor that define a quotient q; first those in its operand."""
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)

@@ -178,7 +178,7 @@ class ValueResolver:
     def _affine(self, expr: syntax.Expr, what: str, of: str, note: str) -> Affine:
         """Returns an expression as an affine integer.
 
-        Raises SizesNeeded where it is one only for given sizes, NotAffineError where it is none at all.
+        Raises SizesNeeded where it is affine only once the call's sizes are numbers, NotAffineError where it is not even then.
 
         what, of, note: for the message: what the expression is, what it should be affine in, and a hint
         """

@@ -85,7 +85,7 @@ class _CheckCollector:
         self._by_subject: dict[tuple, list[Check]] = {}
 
     def is_new(self, key: tuple) -> bool:
-        """Returns whether it is asked about a key for the first time."""
+        """Returns whether this is the first call with this key; later calls with the same key return False."""
         if key in self._seen:
             return False
         self._seen.add(key)

@@ -97,7 +97,7 @@ class _ComplexSplitter:
         return made
 
     def _stmt(self, stmt: Stmt) -> None:
-        """Appends the statements that a statement becomes to those of the block."""
+        """Appends to the current block the statements that take the place of `stmt`, without complex numbers."""
         match stmt:
             case syntax.For():
                 start, stop = self._real(stmt.start), self._real(stmt.stop)
@@ -140,7 +140,10 @@ class _ComplexSplitter:
         return _as_place(real), _as_place(imag)
 
     def _may_be(self, place: Place, read: Expr) -> bool:
-        """Returns whether storing to `place` may change the value of the expression `read`, without its operands."""
+        """Returns whether storing to `place` may change the scalar or the array element that the expression `read` is.
+
+        It does not look at the subscripts of `read`; the result is False for other expressions than scalars and elements.
+        """
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name
         if not isinstance(read, syntax.Subscript):
@@ -233,7 +236,7 @@ class _ComplexSplitter:
         raise TypeError(f"not a complex expression: {expr!r}")
 
     def _lazily(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Returns the rewritten operands of an operation of which Python always evaluates the first one only."""
+        """Returns the rewritten operands of an `and`, `or` or select, of which Python always evaluates only the first one."""
         first = self._real(operands[0])
         with self._perhaps():
             return first, *map(self._real, operands[1:])
@@ -254,7 +257,7 @@ class _ComplexSplitter:
         return pair if isinstance(expr, _LEAVES) or not self._is_certain else self._held(pair)
 
     def _held(self, number: Pair) -> Pair:
-        """Returns the number with its parts kept in new scalars, whose assignments are appended; constant parts stay."""
+        """Returns the number with new scalars for its parts, whose assignments go to the current block; constant parts stay."""
         result = []
         for part in number:
             if not isinstance(part, syntax.Const):

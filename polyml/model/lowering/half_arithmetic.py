@@ -10,7 +10,7 @@ from polyml.model.core.nest import Value, children, with_children
 
 
 def widened(value: Value) -> Value:
-    """Returns an operation on half-precision operands as one on float32, rounded to its type; any other value unchanged."""
+    """Returns an operation on half-precision operands as one on float32, its result rounded back; any other value unchanged."""
     if isinstance(value, syntax.Cast):
         return _converted(value)
     operands = children(value)

@@ -93,10 +93,12 @@ def _renamed(
 
 
 def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
-    """Returns the assignments of both branches one after the other; two stores to the same element become one that always happens.
+    """Returns the assignments of both branches one after the other, with pairs of stores to the same elements as single stores.
 
     B[i] = a if c else B[i]      ->      B[i] = a if c else b
     B[i] = B[i] if c else b
+
+    Where a store to an array in one branch has no such partner in the other, no pair is joined.
     """
     pairs = list(zip([a for a in then if a.subscripts], [a for a in orelse if a.subscripts]))
     same = len(pairs) == sum(1 for a in (*then, *orelse) if a.subscripts) / 2
@@ -138,7 +140,7 @@ def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
 
 
 def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
-    """Returns a select `v if predicate else scalar` with zero in place of the scalar, since only the predicate's branch reads it.
+    """Returns a select `v if predicate else scalar` with zero in place of the scalar, which is read only where the predicate holds.
 
     Any other value is returned unchanged.
     """

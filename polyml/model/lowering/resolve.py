@@ -143,9 +143,9 @@ class _NestBuilder:
         return Assign(to.array, to.subscripts, value, predicate is not None, loc, to.loc, to.inside)
 
     def _for(self, stmt: syntax.For, scope: _Scope) -> Loop:
-        """Returns a loop, with its body.
+        """Returns the loop of a `for`, with its body.
 
-        What the body assigns is unknown at its start, and its variable is stale after it.
+        Numbers that the body assigns count as unknown where it begins; after the loop its variable is `Stale.STALE`.
         """
         env = self._values.env
         start, stop = self._values.bound(stmt.start), self._values.bound(stmt.stop)

@@ -50,7 +50,7 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
 
 
 def names_in_extents(nest: Nest) -> frozenset[str]:
-    """Returns the names in array sizes that are computed, such as N + 1 or 2*N; a size that is just a name does not count."""
+    """Returns the names in those array sizes that are expressions, such as N + 1 or 2*N, and not just a name."""
     shapes = (extent for array in nest.arrays.values() for extent in array.shape)
     return frozenset().union(*(e.names for e in shapes if e.constant or len(e.terms) > 1 or any(c != 1 for _, c in e.terms)))
 

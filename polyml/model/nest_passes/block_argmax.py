@@ -220,7 +220,10 @@ def _assign(target: Read, value: Value, like: Assign) -> Assign:
 
 
 def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:
-    """Returns the assignments in groups: neighbours under one condition, and the assignment of that condition before them."""
+    """Returns the assignments in groups of neighbours under one condition, each with the unconditional assignment before it.
+
+    That first assignment stores the condition that the others test.
+    """
     groups: list[list[Assign]] = []
     for assign in body:
         last = groups[-1][-1] if groups else None
@@ -292,9 +295,9 @@ def _is_target(assign: Assign, value: Value) -> bool:
 
 
 def _is_repeatable(part: Value, iterator: str) -> bool:
-    """Returns whether a value is the same each time that it is computed, as it rounds at most once, and reads along rows.
+    """Returns whether a value can be computed twice: it rounds at most once, so that both results are equal, and reads along rows.
 
-    It reads along a row where the loop's iterator is in the last subscript alone.
+    It reads along rows if the loop's iterator is in the last subscript of at least one element, and in no other subscript.
     """
     moving = [v for v in subvalues(part) if isinstance(v, Read)]
     rows = [v for v in moving if v.subscripts and _moves(v.subscripts[-1], iterator)]
@@ -308,7 +311,10 @@ def _moves(subscript: Affine, iterator: str) -> bool:
 
 
 def _roundings(value: Value) -> int:
-    """Returns the number of operations of a value that round; at least 2 where one may give a different result each time."""
+    """Returns how many operations of a value round.
+
+    One whose result may differ from one computation to the next, such as a function of numbers, counts as 2.
+    """
     below = sum(map(_roundings, children(value)))
     if isinstance(value, (Read, syntax.Const, Integer, ScalarArg)):
         return 0

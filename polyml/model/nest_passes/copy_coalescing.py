@@ -74,10 +74,10 @@ def _copy(node: Node, nest: Nest) -> _ArrayCopy | None:
 def _is_free(copy: _ArrayCopy, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
     """Returns whether the target of a copy can take the place of its source.
 
-    All that uses the source has to stand before the copy, and nothing from its first use on may use the target. In a loop, whose
-    next iteration may go on with the source, nothing but the copy may use the target at all.
+    All that uses the source has to stand before the copy, and nothing between its first use and the copy may use the target.
 
     nodes: the block of the copy, which is at `position`
+    in_loop: whether the block is in a loop, whose next iteration may go on with the source; then only the copy may use the target
     """
     if in_loop and sum(_count(a, copy.target) for a in assigns(nest.body)) > 1:
         return False

@@ -38,9 +38,9 @@ def unified(nest: Nest) -> Nest:
 
 
 def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]) -> tuple[str, Affine] | None:
-    """Returns (the last size in an equality, the expression that it equals).
+    """Returns (size, expression that it equals) from a requirement that is an equality, solved for the last of its sizes.
 
-    The result is None where the requirement is no equality of sizes for all calls.
+    The result is None where it is no equality, stands in a loop or condition, or no size has the coefficient 1 or -1.
 
     names: expressions by size, which are put in first
     order: the position of each size among the parameters

@@ -176,7 +176,7 @@ class _Substituter:
         return True
 
     def _written_before_last_use(self, body: tuple[Node, ...], name: str, operands: frozenset[str]) -> bool:
-        """Returns whether a block changes the scalar `name` or one of the arrays `operands` before it reads `name` again.
+        """Returns whether a block reads the scalar `name` after it has assigned it or one of the arrays `operands`.
 
         operands: the arrays that the scalar's value reads
         """
@@ -249,7 +249,7 @@ def _simplified_select(value: syntax.IfExp, decided: _Decided, seen: _Seen) -> V
 def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str]) -> tuple[Node, ...]:
     """Returns the body without assignments to local arrays that no other assignment reads, except those that may raise.
 
-    results: the arrays that are returned numbers
+    results: the scalar arrays that hold the numbers which the kernel returns, whose assignments stay, too
     """
     local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
     read_names = ReadNames()

@@ -86,7 +86,7 @@ class _ArrayInliner:
         return tuple(nodes) if changed else body
 
     def _inlines_any(self, nodes: list[Node]) -> bool:
-        """Removes the definitions in `nodes` whose values can be put into all uses, from first to last, and puts them there.
+        """Puts the values of all definitions in `nodes` that allow it into the uses of their arrays, and removes these definitions.
 
         Returns whether there was one.
         """
@@ -154,9 +154,10 @@ class _ArrayInliner:
         return True
 
     def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _ArrayDefinition) -> bool:
-        """Returns whether a read of a defined array may be replaced by the value.
+        """Returns whether a read of a defined array may be replaced by the value that its element has.
 
-        The read has to be inside the array, and of another element in every iteration unless the value is cheap.
+        The read has to be inside the array, and of another element in each iteration of the loops around it; a cheap value may also
+        be computed again for the same element.
 
         loops: the loops around the read
         """
@@ -179,9 +180,9 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
 
 
 def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
-    """Returns whether a node is one assignment, to another element in every iteration, that reads no other element of its array.
+    """Returns whether a node is one assignment, perhaps in loops, to another element in each iteration.
 
-    operands: the arrays whose reads count; another array may be read anywhere
+    Where the written array is one of `operands`, the value may read no other of its elements than the one that is written.
     """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:

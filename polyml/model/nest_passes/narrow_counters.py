@@ -64,7 +64,7 @@ def _counters(nest: Nest) -> frozenset[str]:
 
 
 def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
-    """Returns those of the scalars `names` that are changed by a step, and those that such a scalar is copied from or to.
+    """Returns those of the scalars `names` that an assignment changes by a step, and those that are copied from or to them.
 
     every: all assignments to the scalars
     """

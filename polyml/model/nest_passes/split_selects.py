@@ -22,7 +22,8 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Val
 
     The conditions are disjoint and cover everything.
 
-    evaluated: whether operands stay that Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i
+    evaluated: whether operands stay that Python evaluates though a later one decides the result: in `B[i + 1] and i == 0` the
+        element, also where i != 0; if False, the value there is just a constant
     """
     done: list[tuple[Condition, Value]] = []
     waiting: list[tuple[Condition, Value]] = [(af.TRUE, value)]
@@ -48,7 +49,7 @@ def explicit(formula: Condition, dtype: DType) -> Value:
 
 
 def _first_affine_test(value: Value) -> Condition | None:
-    """Returns an affine condition on which a select or a mixed `and` or `or` in the value depends; None where there is none."""
+    """Returns the first affine condition in a select's condition or in an `and` or `or` of the value; None where there is none."""
     for part in subvalues(value):
         if isinstance(part, syntax.IfExp):
             found = _affine_part(part.condition)
@@ -62,7 +63,7 @@ def _first_affine_test(value: Value) -> Condition | None:
 
 
 def _affine_part(condition: Value) -> Condition | None:
-    """Returns an affine condition that is part of a condition and is not decided already; None where there is none."""
+    """Returns the first affine condition inside a condition, other than constant True and False; None where there is none."""
     if isinstance(condition, Truth):
         return condition.formula if _known(condition) is None else None
     if isinstance(condition, syntax.Unary) and condition.op == "not":
@@ -73,9 +74,9 @@ def _affine_part(condition: Value) -> Condition | None:
 
 
 def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Value:
-    """Returns the value simplified by the knowledge whether the condition `test` holds.
+    """Returns the value simplified for the case that the condition `test` is true, or false where `holds` is False.
 
-    evaluated: whether operands of `and` and `or` stay that Python evaluates without need
+    evaluated: whether operands of `and` and `or` stay that Python evaluates although a later one decides the result
     """
     seen: dict[int, Value] = {}
 
@@ -100,9 +101,9 @@ def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Val
 
 
 def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool) -> Value:
-    """Returns an `and` or `or` on simplified operands, without those whose truth is known.
+    """Returns an `and` or `or` on simplified operands without the constants among them; a constant where these decide it.
 
-    evaluated: whether operands stay that Python evaluates before one that decides the result
+    evaluated: whether operands stay that Python evaluates before a constant one which decides the result
     """
     ends = value.op == "or"  # the operand value that decides the whole
     last = next((position for position, operand in enumerate(operands) if _known(operand) == ends), None)
@@ -117,7 +118,7 @@ def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool
 
 
 def _known(value: Value) -> bool | None:
-    """Returns whether a condition is true where that is decided already, else None."""
+    """Returns True or False for a condition that is the constant True or False, else None."""
     if isinstance(value, Truth) and value.formula in (af.TRUE, af.FALSE):
         return value.formula == af.TRUE
     return None

@@ -22,7 +22,7 @@ MOST_COPIES = 32  # of assignments that one loop becomes
 
 
 def unrolled(nest: Nest) -> Nest:
-    """Returns the nest with short loops that sum into one element fully unrolled; the checks stay."""
+    """Returns the nest with short loops that sum into one element fully unrolled; its requirements do not change."""
     return replace(nest, body=_block(nest.body, ()))
 
 
@@ -46,7 +46,10 @@ def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
 
 
 def _copies(loop: Loop) -> list[Node] | None:
-    """Returns a loop's iterations as nodes without loops, in order; None where they are many, or an unknown number."""
+    """Returns the nodes of all iterations of a loop, in order, with inner loops unrolled as well.
+
+    The result is None where there are more than MOST_COPIES, or where a number of iterations is not constant.
+    """
     if not (loop.start.is_constant and loop.stop.is_constant):
         return None
     values = range(loop.start.constant, loop.stop.constant, loop.step)
@@ -80,7 +83,9 @@ def _straight(node: Node) -> list[Node] | None:
 
 
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
-    """Returns whether all iterations of a loop assign the same elements, to which no loop around it assigns again.
+    """Returns whether all iterations of a loop assign the same elements, and each iteration of the loops around it other ones.
+
+    For a scalar it is enough that it begins anew: it is assigned in front of the loop, or in the loop before it is read.
 
     copies: the loop's iterations, unrolled
     before: the nodes in front of it in its block

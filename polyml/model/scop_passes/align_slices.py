@@ -22,7 +22,7 @@ from polyml.model.core.scop import Access, Index, Scop, Statement, Value
 def rebase(scop: Scop) -> Scop:
     """Returns the SCoP in which iterators of slices count from the beginning of the array that the statement writes.
 
-    Such an iterator is then a subscript of the written element. The source order stays.
+    Such an iterator is then a subscript of the written element: A[k + 1 + i, k] becomes A[i, k]. The order of the instances stays.
     """
     back = {s.name: found for s in scop.statements.values() if (found := _from_absolute(s)) is not None}
     if not back:
@@ -34,9 +34,9 @@ def rebase(scop: Scop) -> Scop:
 
 
 def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
-    """Returns a statement's iterators as functions of those that `rebase` gives it; None where they stay.
+    """Returns the function { S[k, i] -> S[k, i - k - 1] } from the iterators that `rebase` gives a statement to those that it has.
 
-    An example is { S[k, i] -> S[k, i - k - 1] }.
+    The result is None where it keeps its iterators.
     """
     shifted = {}
     for subscript in statement.write.subscripts:

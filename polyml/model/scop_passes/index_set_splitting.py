@@ -129,7 +129,7 @@ def _is_short(domain: isl.Set, dim: int) -> bool:
 
 
 def _are_separate(waiting: isl.BasicMap) -> bool:
-    """Returns whether the sources of a dependence are other instances than its sinks, except for a set of lower dimension.
+    """Returns whether no instance is both a source and a sink of a dependence, except for a set of lower dimension.
 
     waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
     """
@@ -138,10 +138,10 @@ def _are_separate(waiting: isl.BasicMap) -> bool:
 
 
 def _sides(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """Yields divisions of the space, each as its parts, along the constraints that bound the sources or the sinks of a dependence.
+    """Yields for each constraint that bounds the sources or the sinks of a dependence the parts into which it cuts the space.
 
     waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
-    depth: the first dimension whose constraints count
+    depth: only constraints on dimensions from this one on count
     only_hyperplanes: whether only equalities count
     """
     for side in (waiting.domain(), waiting.range()):

@@ -29,8 +29,8 @@ class _SplitNode:
     """A _SplitNode says what a copy has to hold: elements of an array that statements read in an iteration of the outer loops.
 
     before: the statement before which the copy has to run
-    dims: the iterators that the copy has: the outer ones, and those that the access depends on
-    readers: pairs (statement, number of its read)
+    dims: the numbers of the readers' iterators over which the copy runs: the outer ones, and those in the read's subscripts
+    readers: pairs (statement, position of the read among its reads)
     """
 
     array: str
@@ -40,14 +40,14 @@ class _SplitNode:
 
 
 def split_nodes(scop: Scop, inner: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> tuple[Scop, dict[str, str]] | None:
-    """Returns the SCoP with copies of elements that `readers` read and other instances overwrite later.
+    """Returns the SCoP with new statements that copy elements which `readers` read, and which other instances overwrite later.
 
-    The result is (SCoP, for each statement that copies the statement before which it runs); None where nothing is copied. The
-    schedule does not have the copies yet.
+    The readers then read the copies. The result is (SCoP, the statement before which each new one runs, by its name); None where
+    nothing is copied. The schedule does not have the new statements yet.
 
     inner: the statements of a nest in the order in which they run in each iteration of its `depth` outer loops; none of them has
         dependences within such an iteration
-    readers: some of these statements, each with the domain { S[i] } that it is a piece of
+    readers: some of these statements, each with the set { S[i] } that the copies are made for; the statement may have a part of it
     """
     found = _InnerStatements(scop, inner, depth).split_nodes(readers)
     if not found:
@@ -82,7 +82,7 @@ class _InnerStatements:
     def split_nodes(self, readers: Iterable[str]) -> list[_SplitNode]:
         """Returns what is to be copied: elements that `readers` read and other instances overwrite later.
 
-        Reads of the same values are one node.
+        Reads of the same values share a copy, and so a _SplitNode.
         """
         found: list[_SplitNode] = []
         for name in self._inner:
@@ -113,7 +113,9 @@ class _InnerStatements:
         return False
 
     def _reads_the_same(self, node: _SplitNode, later: _SplitNode, access: Access) -> bool:
-        """Returns whether two nodes read the same elements in the same iterations, and no statement between writes one of them.
+        """Returns whether the reader of `later` can use the copy of `node`: both need the same elements in the same iterations.
+
+        No statement between may write one of these elements in the same iteration of the outer loops.
 
         access: the only read of `later`
         """
@@ -140,7 +142,7 @@ def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, star
 
     first: the first of the readers
     array: the array of the copies
-    every: { S[i] }, all values of the iterators, also where other statements read
+    every: { S[i] }, a set of instances of that reader, not only its domain, for all of which copies are made
     starts: the first value of each iterator of the copy
     name: that of the new statement
     """
@@ -162,10 +164,10 @@ def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, star
 
 
 def _reading(statement: Statement, number: int, array: str, dims: Sequence[int], starts: Sequence[isl.PwAff]) -> Statement:
-    """Returns the statement with its read of that number replaced by a read of the copy.
+    """Returns the statement with its read `reads[number]` replaced by a read of the array of copies.
 
-    array: the array of the copies
-    dims, starts: the iterators that subscript it, and their first values
+    array: the array of copies
+    dims, starts: the numbers of the iterators that subscript it, and their first values, which are subtracted
     """
     own = tuple(polyhedra.offset_dimension(statement.domain, d, start) for d, start in zip(dims, starts))
     read = replace(_access(statement.domain, statement.name, array, own), loc=statement.reads[number].loc)

@@ -25,9 +25,9 @@ from polyml.model.core.source_order import loop_paths
 
 
 def expand(scop: Scop) -> Scop:
-    """Returns the SCoP with every local scalar expanded to an array over as many outer loops as its values stay within.
+    """Returns the SCoP with local scalars expanded to arrays, which have an element per iteration of outer loops.
 
-    The source order stays.
+    They are the most loops in each of whose iterations the scalar is assigned before it is read. The source order stays.
     """
     results = {r.array for r in scop.results if isinstance(r, ScalarResult)}
     scalars = [a for a in scop.arrays.values() if not a.shape and a.role is Role.LOCAL and a.name not in results]
@@ -60,9 +60,9 @@ def uses(statement: Statement, name: str) -> bool:
 
 
 def _defined_domain(name: str, users: list[Statement], paths: Mapping[str, tuple[int, ...]], context: isl.Set) -> isl.Set | None:
-    """Returns the iterations { [i] } of the deepest loops in each iteration of which the scalar is assigned before it is read.
+    """Returns the iterations { [i] } of the outer loops over which a scalar can be expanded; None where there are no such loops.
 
-    The loops are around all users. The result is None where there are no such loops.
+    They are the most loops around all its users in each of whose iterations it is assigned before it is read.
 
     users: the statements that use the scalar
     paths: the loops around each statement, as `source_order.loop_paths` numbers them
@@ -86,7 +86,8 @@ def common_depth(paths: list[tuple[int, ...]]) -> int:
 
 
 def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set) -> isl.Set | None:
-    """Returns the iterations { [i] } of the `depth` outer loops where each first assigns the scalar directly, outside inner loops.
+    """Returns the iterations { [i] } of the `depth` outer loops that assign the scalar first, in statements outside all inner
+    loops.
 
     The result is None where an iteration uses the scalar without doing so.
 

@@ -84,7 +84,7 @@ class IslTexts:
             raise wrong() from None
 
     def expression(self, value: isl.PwAff, name: str, iterators: Sequence[str]) -> str:
-        """Returns the text of a function: `{e}` for { name[iterators] -> [(e)] }, isl's full text for any other one."""
+        """Returns the text of a function: `{e}` for { name[iterators] -> [(e)] }, and isl's full text for any other function."""
         text = self.written(value)
         found = _FUNCTION.fullmatch(text)
         if found and (found[1], found[2]) == (name, ", ".join(iterators)) and self._mentioned(found[3]) == self._mentioned(text):
@@ -118,13 +118,16 @@ class IslTexts:
         return tuple(name for name in self._parameters if name in words)
 
     def _following(self, text: str) -> tuple[str, ...]:
-        """Returns the parameters of the last object of a statement, followed by any others that a text mentions."""
+        """Returns the parameters that an object of a statement has where its text names none.
+
+        They are those of the object of a statement before it, followed by any others that the text mentions.
+        """
         return tuple(dict.fromkeys((*self._before, *self._mentioned(text))))
 
     def _named(self, text: str, usual: Callable[[str], tuple[str, ...]]) -> str:
-        """Returns an object's text in isl's full syntax, with the parameters that were left out in front.
+        """Returns an object's text in isl's full syntax, [N] -> { ... }, with parameters in front also where they were left out.
 
-        usual: infers them from the text in braces
+        usual: returns the parameters that a text in braces leaves out
         """
         names = usual(text) if text.startswith("{") else ()
         return f"[{', '.join(names)}] -> {text}" if names else text

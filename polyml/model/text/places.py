@@ -19,14 +19,14 @@ class PlaceWriter:
         self._numbers: dict[Source, int] = {}
 
     def at(self, loc: Loc | None) -> str:
-        """Returns the text of a location, such as " at 22:17+7", with a space in front; "" for None."""
+        """Returns the text of a location, such as " at 22:17+7" for 7 characters from line 22, column 17, on; "" for None."""
         if loc is None:
             return ""
         number = self._numbers.setdefault(loc.source, 1 + len(self._numbers))
         return f" at {f'{number}/' if number > 1 else ''}{loc.line}:{loc.column}+{loc.width}"
 
     def lines(self) -> Iterator[str]:
-        """Yields the lines of the sources that the locations so far are in, for the end of the text."""
+        """Yields the lines that go to the end of the text: the sources of all locations that were written so far."""
         for source in self._numbers:
             yield f"source {string(source.file)} from {source.first_line}"
             yield from (INDENT + string(line) for line in source.lines)

@@ -68,7 +68,7 @@ def quoted(name: str) -> str:
 
 
 def labels(arrays: Iterable[str]) -> list[str]:
-    """Returns names for the reads of a statement: each one's array, with a number behind it where several have that array.
+    """Returns names for the reads of a statement: each one's array, or A.0, A.1, ... where several reads are of one array A.
 
     arrays: the array of each read
     """
@@ -152,7 +152,7 @@ class _ScopWriter:
         return f"array {quoted(array.name)}: {array.element}{shape} ({array.role.value}{name}{pairs}){self._at(array.loc)}"
 
     def _extent(self, extent: isl.PwAff) -> str:
-        """Returns the text of an array's extent in one dimension; a parameter or a number has no braces."""
+        """Returns the text of an array's extent in one dimension: N or 10 for a parameter or a number, any other in braces."""
         short = self._isl.expression(extent, "", ())
         inside = short[1:-1]
         is_plain = inside.isdecimal() or inside in (p.name for p in self._scop.parameters)
