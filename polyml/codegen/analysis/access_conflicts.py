@@ -88,7 +88,7 @@ def compares(condition: Condition) -> list[Compare]:
 
 
 def jam_range(jam: Jam | Unroll) -> Range:
-    """Returns the range of the variable of a Jam or Unroll, whose iterations run together."""
+    """Returns the range of the variable in the iterations of a Jam or of an unrolled loop."""
     if isinstance(jam, Unroll):
         return Range(jam.var, (jam.base,), (jam.base + (jam.count - 1),))
     high = [jam.base + (jam.count * jam.lanes - 1)]

@@ -42,7 +42,7 @@ class LoopMatcher:
         """Returns a node with the schedule tree's statement that each instance in it runs, or None where the node runs nothing.
         Raises Unproved if a statement is not found.
 
-        around: the cases of what holds where the node stands.
+        around: the cases (alternative sets of constraints) of which one holds wherever the node runs.
         loops: the loops around it.
         """
         if isinstance(node, Instance):
@@ -65,7 +65,7 @@ class LoopMatcher:
         """Returns an instance with the schedule tree's statement that it is proved to run, or None where it never runs. Raises
         Unproved if no statement is found.
 
-        around: the cases of what holds where the instance stands.
+        around: the cases (alternative sets of constraints) of which one holds wherever the instance runs.
         loops: the loops around it.
         """
         inside: list[tuple[LoopCase, tuple[Row, ...]]] = []
@@ -82,8 +82,9 @@ class LoopMatcher:
     def _candidates(
         self, node: Instance, values: Values, loops: tuple[Loop, ...]
     ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
-        """Yields the schedule tree's statements that an instance may run, each with the band members that the loops around may be.
-        Statements whose loops count a member in other steps than its own come last, since isl may shift and scale loops.
+        """Yields the statements of the schedule tree's leaves that an instance may run, each with the band members that the loops
+        around may be. Those for which a loop's variable would have to be scaled or shifted to be the member (see `Progression`)
+        come last.
 
         values: by name of a loop's variable, its value where the instance stands.
         loops: the loops around it.
@@ -103,8 +104,9 @@ class LoopMatcher:
     def _progressions(
         self, node: Instance, leaf: LeafStatement, members: Sequence[LoopMember], loops: Sequence[Loop], values: Values
     ) -> tuple[tuple[int, Progression], ...]:
-        """Returns pairs of a band member's number and how its loop counts the member's values, for members that are not the loop's
-        variable itself. They are guessed from the first and last iterations of the loops further inside.
+        """Returns pairs of a band member's number and the progression by which its loop counts the member's values, for members
+        that are not the loop's variable itself. They are guessed from the member's values in the first and last iterations of the
+        loops further inside.
 
         members: the band members that the loops are taken for.
         values: by name of a loop's variable, its value where the instance stands.
@@ -120,8 +122,8 @@ class LoopMatcher:
         return tuple(found)
 
     def _is_of(self, point: tuple[Row, ...], at: LoopCase, members: Sequence[LoopMember], occurrence: Occurrence) -> bool:
-        """Returns whether an instance is proved to run a statement of the schedule tree in one case: each iteration's point is in
-        the domain, and its times are what the loops' variables say.
+        """Returns whether an instance is proved to run a statement of the schedule tree in one case: wherever the case holds, its
+        point is in the statement's domain, and the band members have the values there that the loops' variables stand for.
 
         point: the values of the statement's iterators.
         at: the case.
@@ -175,8 +177,8 @@ class LoopMatcher:
         raise Unproved
 
     def _combinations(self, occurrence: Occurrence, around: Sequence[LoopMember], member: int) -> Iterator[Affine]:
-        """Yields, for each alternative of the leaf, the value of a band member as a sum of multiples of the variables `around`, if
-        it is one for all points.
+        """Yields, for each conjunction of a leaf's domain, the value of a band member as a sum of multiples of the variables of the
+        loops `around`, where it is such a sum at all points.
 
         around: loops' variables, with the band members that they are.
         member: the number of the member.
@@ -228,7 +230,7 @@ def _progression(row: Row, of_variable: Row) -> Progression | None:
 
 
 def _with_iterators(values: Values, point: Sequence[Row]) -> Values:
-    """Returns the values together with those of a statement's iterators, whose names are their numbers.
+    """Returns the values of loops' variables together with those of a statement's iterators, under the iterators' numbers as names.
 
     point: the iterators' values.
     """
@@ -248,8 +250,8 @@ def _variable_of(name: Name) -> str:
 
 
 def _first_times(loops: Sequence[Loop], instance: Instance, leaf: LeafStatement, member: int) -> Iterator[Affine]:
-    """Yields the values that a band member may have in the first iteration of each of the loops, then those in the last, as
-    expressions of the variables further out; one for each combination of the loops' bounds.
+    """Yields the values that a band member may have in the first iteration of all of the loops, then those in their last iteration,
+    as expressions of the variables of loops further out; one for each choice of a bound of each loop.
     """
     points = dict(enumerate(instance.point))
     for alternative in leaf.alternatives:

@@ -11,10 +11,10 @@ from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mar
 
 @dataclass(frozen=True)
 class LoopMarks:
-    """The marks above a node of the schedule tree, as fields of the next loop below it.
+    """What the marks above a node of the schedule tree say of the next loop made below it.
 
-    parallel, role, partial: fields of that loop.
-    name, directives: those of a mark for that loop alone.
+    parallel, role, partial: those fields of that `Loop`.
+    name, directives: those fields too, from a mark for that loop alone.
     """
 
     parallel: bool = False
@@ -36,9 +36,7 @@ class LoopMarks:
         return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
     def inside(self) -> LoopMarks:
-        """Returns the marks that still hold in the body of the next loop: its role alone, "tile" for a loop over tiles and "point"
-        for others.
-        """
+        """Returns what the marks also say of loops in the body of the next loop: its role, "tile" or "point", alone."""
         return LoopMarks(role=self.role)
 
     def marked(self, loop: Loop) -> Loop:

@@ -21,9 +21,10 @@ class Unproved(Exception):
 
 @dataclass(frozen=True)
 class Progression:
-    """A progression is the way in which a loop counts the values of a band member: member = scale * variable + shift.
+    """A progression is the way in which a loop's variable counts the values of a band member: member = scale * variable + shift.
 
-    isl counts in steps, and shifts statements whose strides begin at different numbers on to each other.
+    isl may make a loop over the number of the step, and, so that statements whose strides begin at different numbers share a loop,
+    shift some of them.
     """
 
     scale: int = 1
@@ -38,7 +39,7 @@ class Divergence:
     """A divergence is the place in a schedule tree at which the paths from the root to two occurrences of statements part.
 
     shared: how many loops are around both.
-    is_first: whether the occurrence whose `divergence` was asked for may run first there.
+    is_first: for `a.divergence(b)`, whether a may run before b there.
     """
 
     shared: int
@@ -75,7 +76,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class LoopCase:
-    """A loop case is one of the cases of constraints that hold inside loops.
+    """A loop case is one of several sets of constraints, of which at least one holds in each iteration of some loops.
 
     case: constraints on parameters and iterations.
     values: by name of a loop's variable, its value as a linear expression.
@@ -112,7 +113,7 @@ class MatchedBlock:
     """A loop or guard and the statements of the schedule tree that run in it.
 
     occurrences: the statements.
-    inside: the cases of what holds in its body.
+    inside: the cases (alternative sets of constraints) of which one holds in each run of its body.
     members: the loops around, and the node itself if it is one, with the band members that they are.
     """
 

@@ -33,8 +33,8 @@ def all_non_negative(rows: Iterable[Row], here: LoopContext) -> Condition:
 
 
 def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
-    """Returns a positive multiple of a linear expression in the program's variables, and the factor. Raises NotSimple if the row
-    has iterators, or quotients that are not computed.
+    """Returns (m * row, m) for a linear expression `row`, the product in the program's variables, where the positive integer m
+    makes divisions unnecessary. Raises NotSimple if the row has iterators, or quotients that are not computed.
     """
     parts: list[tuple[Affine, int, int]] = []  # a value, by what it is multiplied, and by what it is divided
     for name, c in row[0].items():
@@ -54,11 +54,11 @@ def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
 
 
 def loop_bound(row: Row, name: LoopName, step: int, here: LoopContext) -> Affine:
-    """Returns the bound on a loop's variable, less the loop's offset, that follows from the linear expression `row` being at least
-    0.
+    """Returns the bound on (the variable of a loop - the loop's offset) that follows from the linear expression `row` being at
+    least 0.
 
-    name: the loop's in the row, which stands for the number of an iteration.
-    step: the distance of the variable's values.
+    name: the name in `row` that stands for the number of an iteration.
+    step: the distance between two values of the variable; value number n is step * n + offset.
     """
     factor = row[0][name]
     sign = -1 if factor > 0 else 1

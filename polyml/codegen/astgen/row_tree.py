@@ -57,7 +57,7 @@ class RowLoop:
     expressions: by name of a statement, the member's value, which is the offset plus a multiple of the step.
     step: the greatest distance that divides all differences of values.
     offset: the remainder of all values by the step.
-    kind: how isl is told to cut the loop's code.
+    kind: isl's option for the loop's code, such as `atomic` (one loop) or `separate` (loops without tests for parts of it).
     """
 
     expressions: dict[str, Row]
@@ -183,8 +183,8 @@ def around(quotient: Quotient) -> list[Row]:
 
 
 def loops_to(tree: RowTree, name: str) -> Iterator[RowLoop]:
-    """Yields the loops around a statement that are at or below a node of the tree, outermost first, up to the next filter that adds
-    constraints to the statement, or sequence that has it in several children.
+    """Yields the loops at or below a node of the tree that are around a statement, outermost first. It stops at a filter that adds
+    constraints to the statement, and at a sequence that has the statement in several children.
     """
     while not isinstance(tree, RowLeaf):
         if isinstance(tree, RowSequence):

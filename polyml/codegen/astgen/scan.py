@@ -92,9 +92,9 @@ class ActiveStatement:
     dims: how many iterators it has.
     system: constraints on its iterators (numbers), quotients, parameters and loops around.
     rows: the constraints that follow on parameters and loops alone.
-    shadows: projections: by a number of outermost loops, the constraints that follow on parameters and these loops alone, None if
-        there are no instances. They end at the next filter that adds constraints, or where the statement is in several children of
-        a sequence.
+    shadows: projections: at [n], the constraints that follow on parameters and the n outermost loops alone, None if there are no
+        instances. There is one for each loop down to the next filter that adds constraints to the statement, or sequence that has
+        it in several children.
     """
 
     name: str
@@ -208,8 +208,8 @@ _NOTHING_MORE = (System(),)
 
 
 def _asked_of_loops(a: ActiveStatement, here: LoopContext) -> list[Row]:
-    """Returns the constraints on the next loop and those around it without which loops further inside have no iterations, to be
-    tested by a guard; those that would spare no more than one iteration are left out.
+    """Returns the constraints on the loops around a filter that hold wherever the next loop inside has iterations, to be tested by
+    a guard; those that would spare no more than one iteration are left out.
     """
     further = a.shadows[here.depth + 1 :]
     inside = {row_key(row) for row in (further[0] if further else None) or ()}
@@ -288,10 +288,11 @@ def _ends(rows: Iterable[Row], name: LoopName, loop: RowLoop, here: LoopContext)
 
 
 def _farthest(over: str, of: str, bounds: Sequence[list[Affine]]) -> list[Affine]:
-    """Returns one bound that holds for all statements, in a list, or an empty list if some statement has no bound.
+    """Returns the bound of a loop around several statements, in a list, or an empty list if some statement has no bound: the
+    minimum or maximum, as `over` says, of the statements' own bounds.
 
-    over: "min" or "max", to combine the bounds of different statements.
-    of: "max" or "min", to combine the bounds of one statement.
+    over: "min" for lower bounds, "max" for upper ones.
+    of: "max" for lower bounds, "min" for upper ones: how the several bounds of one statement are combined.
     """
     return [extremum(over, [extremum(of, each) for each in bounds])] if all(bounds) else []
 

@@ -81,8 +81,8 @@ class LeafStatement:
         return self.path.count(_MEMBER)
 
     def members_of(self, loops: Sequence[Loop]) -> Iterator[tuple[LoopMember, ...]]:
-        """Yields the ways in which the loops may stand for band members. isl numbers the loops' names by band members, or by these
-        and sequences together.
+        """Yields the ways in which the loops may stand for band members, by the loops' names: isl calls them c0, c1, ..., where the
+        numbers count the band members above, or the band members and sequences.
         """
         names = [loop.var for loop in loops]
         if not all(name[0] == "c" and name[1:].isdecimal() for name in names):
@@ -145,7 +145,7 @@ class _TimedPart:
     """A part of a domain in which some band members have one expression each.
 
     times: these members' values as linear expressions.
-    whole: linear expressions that are 0 because the values are whole numbers.
+    whole: linear expressions that are 0 because divisions in the values leave no remainder.
     """
 
     domain: isl.Set

@@ -25,10 +25,10 @@ TILE = "tile_"  # the statement that stands for what is inside
 class TileLoops:
     """A schedule divided into a schedule of tiles and a schedule inside of one tile.
 
-    outer: a schedule of instances TILE[names...].
+    outer: a schedule of instances TILE[names...], one for each tile.
     inner: a schedule of the instances in the tile that the parameters `names` give.
-    names: of the tile's position in each loop over tiles.
-    tiles: { : constraints on the parameters `names` }.
+    names: of parameters: the tile's position in each loop over tiles.
+    tiles: the positions of tiles, as the set { : constraints on the parameters `names` }.
     """
 
     outer: isl.Schedule

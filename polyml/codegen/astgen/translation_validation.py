@@ -98,10 +98,10 @@ class _OrderProof:
         self._loop_cases, self._cases = loop_cases, loop_cases.cases
 
     def prove(self, nodes: Sequence[MatchedNode], around: Sequence[LoopCase], depth: int = 0) -> None:
-        """Proves that the instances of each node precede those of the nodes after it, and that the instances in a loop share its
-        band. Raises Unproved.
+        """Proves that the instances of each node precede those of the nodes after it, and that all instances in a loop are inside
+        the same band member, which the loop stands for. Raises Unproved.
 
-        around: the cases of what holds where the nodes stand.
+        around: the cases (alternative sets of constraints) of which one holds wherever the nodes run.
         depth: how many loops are around them.
         """
         for k, node in enumerate(nodes):
@@ -165,10 +165,10 @@ class _OrderProof:
                             self._precedes(child, each, inside, depth + 1)
 
     def _never(self, nodes: Sequence[MatchedNode], others: Sequence[MatchedNode], around: LoopCase, its: Values) -> None:
-        """Proves that in no case both one of the nodes and one of the others run an instance. Raises Unproved.
+        """Proves that it cannot be that one of `nodes` and one of `others` both run an instance. Raises Unproved.
 
-        around: what holds, with the variables of loops around the nodes.
-        its: the variables of loops around the others.
+        around: the constraints under which they do not, and the values of variables of loops around `nodes`.
+        its: the values of the variables of loops around `others`.
         """
         if self._cases.is_empty(around.case):
             return
@@ -204,7 +204,9 @@ class _CoverageProof:
         self._times: list[Row] = [self._cases.row(row, start.values) for row in alternative.times]
 
     def prove(self, nodes: Sequence[MatchedNode], occurrences: Sequence[Occurrence]) -> None:
-        """Proves that the nodes run each point of the alternative as one of the occurrences. Raises Unproved."""
+        """Proves that the nodes run each point of the conjunction: that each is run by an instance that is matched to one of the
+        occurrences. Raises Unproved.
+        """
         case = self._start.case
         equal, least = self._loop_cases.rows(self._alternative, self._start.values)
         left = [System((*case.equal, *equal), (*case.least, *least))]
@@ -214,10 +216,11 @@ class _CoverageProof:
             raise Unproved
 
     def _left(self, nodes: Sequence[MatchedNode], left: list[System], values: Values, occurrence: Occurrence) -> list[System]:
-        """Returns the points, as systems of constraints, that the nodes do not run as the occurrence.
+        """Returns those of the points `left`, as systems of constraints, that no instance runs which is matched to the occurrence
+        and in the nodes.
 
-        left: the points to be run.
-        values: the values of the variables of loops around.
+        left: the points that are still to be run.
+        values: by name of a variable of a loop around the nodes, its value.
         """
         for node in nodes:
             if left and occurrence in node.occurrences:

@@ -21,8 +21,8 @@ class Dialect:
     block, thread: expressions of the number of a block and of a thread along x, y and z.
     launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product.
     restrict: the word for pointers to arrays that do not overlap.
-    splits: by axis, whether there may be more blocks along it than one launch takes, so that several launches take them.
-    atomics: names of functions, by what they do.
+    splits: for x, y and z, whether there may be more blocks along it than one launch can have, so that several launches share them.
+    atomics: names of atomic functions, by operation: "cas" is compare-and-swap.
     preamble: what a text begins with; {contract} is ON in it where a*b + c may be rounded once, else OFF.
     half_header: what a text begins with where float16 occurs.
     """

@@ -314,10 +314,11 @@ def text(name: str, dialect: Dialect) -> str:
 
 
 def _typed(stem: str, of: str, dialect: Dialect) -> str:
-    """Returns the definition of a function for one type, with the types' names filled in; its own name still ends with N.
+    """Returns the definition of a device function for one type of numbers, still with N in place of the type in the function's own
+    name.
 
-    stem: what the function does, as in `floor_divide`.
-    of: the name of the type.
+    stem: the function's name without the type, as in `floor_divide`.
+    of: the name of the type, as in `i32`.
     """
     if stem in _ANY:
         dtype = {**_INTEGERS, **_FLOATS}[of]

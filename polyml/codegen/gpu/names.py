@@ -33,17 +33,17 @@ def named(name: str) -> str:
 
 
 def outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
-    """Returns { name in the program -> name in the C text } of what is the same in all loops of a thread: sizes, loops of the
-    host, and where the axes start.
+    """Returns { name in the program -> name in the C text } of the integers that are constant in a thread: sizes, variables of the
+    host's loops, and the thread's first iteration along each axis.
     """
     return {name: named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))}
 
 
 def loop_names(version: Version, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
-    """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of
-    C or in use.
+    """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of C
+    or in use.
 
-    outer: { name in the program -> name in the C text } of what the loops are over.
+    outer: { name in the program -> name in the C text } of the names outside the loops, which are in use.
     """
     items = {item for held in version.registers for item, _ in held.items}
     taken = {*outer.values(), *map(named, (*scop.arrays, *scop.params)), *items}

@@ -31,11 +31,11 @@ class LaunchSignature:
     """A LaunchSignature lists the parameters of a kernel, in this order.
 
     arrays: names of arrays stored row by row, each a pointer to its first element, and whether the kernel writes it.
-    integers: names of sizes and of loops of the host.
-    firsts: numbers of axes whose first block is a parameter.
-    extents: numbers of axes whose number of blocks is a parameter.
+    integers: names of sizes and of variables of the host's loops.
+    firsts: the axes, by number, each of which has a parameter for the number of its first block.
+    extents: the axes, by number, each of which has a parameter for how many blocks it has.
     numbers: names and types of arguments that are numbers.
-    status: whether a pointer to an int, where a kernel says that the call fails, comes last.
+    status: whether the last parameter is a pointer to an int, in which a kernel reports that the call fails.
     """
 
     arrays: tuple[tuple[str, bool], ...]
@@ -102,13 +102,13 @@ class _KernelText:
 
     @property
     def _firsts(self) -> tuple[int, ...]:
-        """The numbers of the axes whose first block is a parameter: where it is not 0, or one launch may not take all blocks."""
+        """The numbers of the axes whose first block is a parameter: if it is not always 0, or several launches may share it."""
         return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
 
     @property
     def _extents(self) -> tuple[int, ...]:
-        """The numbers of the axes whose number of blocks is a parameter: those that share the third axis of the grid, but for
-        the last.
+        """The numbers of the axes whose number of blocks is a parameter: all but the last of those that share the grid's third
+        axis, by which a block's number there is divided.
         """
         return tuple(range(2, len(self._launch.axes) - 1))
 
@@ -185,7 +185,7 @@ class _KernelText:
             yield f"{dialect.pointer}int *status"
 
     def _versions(self) -> Iterator[str]:
-        """Yields the C lines of what a thread runs: of its one version, or of two behind a test of the first one's condition."""
+        """Yields the C lines of what a thread runs: the launch's one version, or its two as an `if` and an `else`."""
         first, *others = self._launch.versions
         if not others:
             for node in first.body:
@@ -197,7 +197,7 @@ class _KernelText:
             yield from self._block("else", version.body)
 
     def _begin(self, version: Version) -> None:
-        """Makes the version's registers, and the names of its loops in the C text, those of the lines that follow."""
+        """Makes the following C lines those of the version: its registers are used, and its loops' variables have their C names."""
         self._registers, self._staged = version.registers, version.staged
         self._names = {**self._outer, **loop_names(version, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
@@ -306,7 +306,7 @@ class _KernelText:
         return prod(axis.threads for axis in self._launch.axes[:3])
 
     def _for_items(self, held: Registers, line: str) -> Iterator[str]:
-        """Yields the C lines of unrolled loops over all of a thread's items, around the given line."""
+        """Yields C lines of unrolled loops over a thread's items (its iterations along each axis), with the given line inside."""
         indent = ""
         for item, count in held.items:
             yield f"{indent}#pragma unroll"

@@ -138,11 +138,11 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
 
 @dataclass(frozen=True)
 class _ItemLoop:
-    """An _ItemLoop is the loop over a thread's items, its iterations along an axis.
+    """An _ItemLoop is the loop over a thread's items, which are the iterations along one axis that the thread runs.
 
     name: the loop's name.
     count: how many items a thread has.
-    member: { S[i] -> [(the number of the item)] }.
+    member: { S[i] -> [(the number of the item that runs S[i])] }.
     """
 
     name: str
@@ -167,8 +167,8 @@ def _versions(
     blocks: Sequence[BlockAxis],
     scop: Scop,
 ) -> tuple[Version, ...]:
-    """Returns the versions of what a thread runs: where it has several items, one without tests for threads that have all of
-    them, which keeps in registers and in shared memory what it may, and one for other threads.
+    """Returns the versions of what a thread runs: one, or, where threads have several items (iterations along an axis), a first one
+    for threads that have all of them, without tests and with elements in registers and shared memory, and one for other threads.
 
     inside: the instances of the thread.
     context: what is known of the parameters.
@@ -203,8 +203,8 @@ def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
 
 
 def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:
-    """Returns { [m0, m1, ...] }, the combinations of items for which a thread has no instance, by the numbers of the items along
-    each axis.
+    """Returns { [m0, m1, ...] }, the combinations of items for which a thread has no instance. mk: the number of the item along the
+    k-th axis with several items.
     """
     numbers = [isl.UnionMap.from_union_pw_aff(each.member).intersect_domain(inside) for each in items]
     there = isl.Set.from_union_set(reduce(isl.UnionMap.flat_range_product, numbers).range())
@@ -222,7 +222,7 @@ def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
 
 
 def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
-    """Returns the instances in which a loop has the value of a parameter. fixed: the parameter's name and the loop."""
+    """Returns the instances in which a loop's variable equals a parameter. fixed: the parameter's name and the loop."""
     name, around = fixed
     return instances.intersect(_where(instances, around, f"e = {name}", (name,)))
 
@@ -265,9 +265,7 @@ def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
 
 
 def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
-    """Returns the tree with the loop over a thread's items added as the innermost one, so that these run together (register
-    tile).
-    """
+    """Returns the tree with the loop over a thread's items added inside all others, so that these run together (register tile)."""
     if isinstance(body, loop_tree.Leaf):
         return loop_tree.Loop(loop.name, loop_tree.on(loop.member, body.statements), body)
     if isinstance(body, loop_tree.Loop):

@@ -22,11 +22,12 @@ from polyml.quasi_affine.affine import Affine, variable
 
 @dataclass(frozen=True)
 class Registers:
-    """A Registers is a loop in a thread, with elements of an array that are in registers while the loop runs.
+    """A Registers is a loop in a thread, with the elements of one array that are in registers while the loop runs.
 
     array: the array; inside the loop, it is accessed only in the registers.
-    subscripts: those of the elements, expressions of the names around the loop and of the items' variables.
-    items: the variables of a thread's items, each with how many there are; there is a register for each combination.
+    subscripts: those of the elements, expressions of the names around the loop and of the variables in `items`.
+    items: pairs of a variable, which numbers the thread's items (iterations) along an axis, and how many items there are; there is
+        a register for each combination of items.
     loop: the loop; the registers are filled only where it runs at least once.
     """
 
@@ -68,8 +69,8 @@ def accesses_of(held: Registers, scop: Scop) -> Iterator[tuple[str, tuple[Affine
 
 
 def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int]) -> Registers | None:
-    """Returns the loop with the elements that may be in registers while it runs; None unless all instances in it write one
-    array, and access one element of that per item of the thread, the same in each iteration.
+    """Returns the loop with the elements that may be in registers while it runs; None unless all instances in it write the same
+    array, and access only one element of it for each item of the thread, the same in all iterations of the loop.
 
     items: { name of the loop over a thread's items along an axis -> how many there are }.
     """
@@ -109,10 +110,10 @@ def _subscripts(
 def _runs(
     nodes: tuple[Node, ...], names: Mapping[str, Affine], items: Mapping[str, int]
 ) -> Iterator[tuple[Instance, Mapping[str, Affine]] | None]:
-    """Yields the instances right inside loops over all of a thread's items, each with { variable of such a loop -> the item's
-    variable }; None for each node that is anything else.
+    """Yields the instances that are inside loops over all of a thread's items and nothing else, each with { variable of such a loop
+    -> the item's variable in subscripts }; None for each node that is anything else.
 
-    names: the same of the loops around the nodes.
+    names: the entries for the loops over items that are around the nodes.
     items: { name of the loop over a thread's items along an axis -> how many there are }.
     """
     for node in nodes:

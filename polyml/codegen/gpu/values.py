@@ -365,7 +365,7 @@ def _float(value: float, is_double: bool) -> Text:
 
 
 def _shared(statement: Statement) -> set[int]:
-    """Returns the ids of sub-trees that are operands more than once, but for those that may fail or load what is not there."""
+    """Returns the ids of the sub-trees that are operands more than once and can be computed first: nothing in them may fail."""
     uses: Counter[int] = Counter()
     unsafe: dict[int, bool] = {}
 
@@ -382,7 +382,7 @@ def _shared(statement: Statement) -> set[int]:
 
 
 def _may_fail(e: Value, statement: Statement) -> bool:
-    """Returns whether the value, apart from its operands, may make the call fail or load what is not there."""
+    """Returns whether the value's own operation, its operands aside, may make the call fail or load outside of an array."""
     if isinstance(e, Load):
         return statement.reads[e.access].may
     if isinstance(e, Gather):

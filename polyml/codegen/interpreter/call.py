@@ -30,7 +30,7 @@ def begin(
     new; their memory reads as NaN, as bytes of POISON, or as True.
 
     arguments: by the names of the kernel's parameters.
-    others: values of further names that expressions may have, added to the sizes.
+    others: values, by name, of integers other than parameters that the program's expressions contain; they are added to the sizes.
 
     Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, TypeError for an argument of
     another type.

@@ -26,8 +26,9 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
     """Calls visit(statement, point) for every instance of the program, in the order in which the program runs them.
 
     sizes: the values of the program's parameters.
-    order: of the iterations of a parallel loop and of those a Jam runs together, whose order must not matter: "source", "reversed",
-        or "shuffled" by `seed`, which also says where in a cache line arrays begin.
+    order: "source", "reversed" or "shuffled": the order of the iterations of parallel loops, and of those that a Jam runs together;
+        no order of these may change the result.
+    seed: the seed for shuffling, and for where in a cache line arrays begin (`Program.phases`).
     """
     if order not in ORDERS:
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
@@ -67,8 +68,8 @@ def evaluate(code: CodeType, values: Env) -> Any:
 
 
 class _Walk:
-    """A walk turns nodes into functions that run them for a list of environments, which differ in the variables of the Jams around
-    the node.
+    """A walk turns nodes into functions that run them for a list of environments: a dictionary { name: value } for each of the
+    iterations that the Jams around the node run together.
 
     An instance runs for every environment of the list before the next instance does.
     """
@@ -162,7 +163,7 @@ class _Walk:
         return execute
 
     def _any_order(self, items: list[Item]) -> list[Item]:
-        """Returns the items in the order that this walk has for iterations whose order is free."""
+        """Returns the items, whose order must not matter, in the order that this walk tries: as they are, reversed or shuffled."""
         if self._order == "reversed":
             return items[::-1]
         return self._random.sample(items, len(items)) if self._order == "shuffled" else items

@@ -179,7 +179,7 @@ def _shared(value: Value) -> set[int]:
 
 
 def _remember(value: Value, function: ValueFunction) -> ValueFunction:
-    """Returns a function that computes a value with `function` once per instance, and remembers it in `seen`."""
+    """Returns a function (env, seen) that calls `function` at most once per instance: `seen` holds the instance's values by id."""
 
     def once(env: Env, seen: Seen) -> Any:
         if id(value) not in seen:

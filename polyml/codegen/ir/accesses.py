@@ -35,7 +35,10 @@ class AccessTable:
         return hit[1]
 
     def condition(self, violated: isl.Set) -> Condition:
-        """Returns a set of parameters, { : ... }, as a condition on them."""
+        """Returns a set of parameters' values, { : ... }, as the condition that they are in it.
+
+        violated: the set, such as the values that violate a check.
+        """
         return condition_expression(violated, self._context)
 
 

@@ -13,13 +13,15 @@ from polyml.quasi_affine.affine import Affine
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A copy is one of the iterations that jams run together: of one number, or of the lanes of one vector.
+    """A copy is one of the runs of an instance that the Jams around it (loops whose iterations run together) make: for one
+    iteration, or for the lanes of one vector.
 
-    values: { variable of a jam -> its value in the copy }; the lane variable's is that of the first lane.
+    values: { variable of a Jam -> its value in the copy }; the lane variable's is that of the first lane.
     lane_var: the variable whose iterations share a vector register; None where all are plain numbers.
-    last: the index of the last lane that happens; None where all do.
+    lanes: how many iterations of it do so; 1 where all are plain numbers.
+    last: the index of the last lane that is not masked out; None where none is.
     part: the position of the copy's vector among those along the lane variable.
-    scans: each lane needs what the one before passes on.
+    scans: whether each lane continues a prefix sum from the lane before.
     """
 
     values: dict[str, Affine]
@@ -38,7 +40,7 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class JamStack:
-    """The jams around a node, outermost first, with the copies of an instance that they make.
+    """The Jams (loops whose iterations run together) around a node, outermost first, with the copies of an instance that they make.
 
     The copies are the same objects each time, so that what is known of a copy can be kept by its identity.
     """
@@ -48,11 +50,11 @@ class JamStack:
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
-        """All combinations of the jams' iterations, with one Copy for each vector."""
+        """One Copy for each combination of the Jams' iterations; the iterations that are lanes of one vector share one."""
         return tuple(copies(self.jams))
 
     def inside(self, jam: Jam) -> JamStack:
-        """Returns the stack with one more jam inside; calls with the same jam return the same object."""
+        """Returns the stack with one more Jam inside; calls with the same Jam return the same object."""
         for known in self._inner:
             if known.jams[-1] is jam:
                 return known
@@ -61,7 +63,7 @@ class JamStack:
 
 
 def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
-    """Yields all combinations of the jams' iterations, with one Copy for each vector."""
+    """Yields one Copy for each combination of the Jams' iterations; the iterations that are lanes of one vector share one."""
     lane = next((j for j in jams if j.lanes > 1), None)
     for chosen in product(*(range(j.count) for j in jams)):
         values = {j.var: j.base + c * j.lanes for j, c in zip(jams, chosen)}

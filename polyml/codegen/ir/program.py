@@ -37,11 +37,12 @@ class Loop:
 
     parallel: whether iterations may run on different threads.
     role: "tile" for a loop over tiles, "point" for any other.
-    private: local arrays that one iteration at a time uses: each thread needs one of its own, of their window's size.
-    last: a name for the last iteration of a thread's share, "" where shares are not even. With it, a share may begin anywhere in
-        lower ... upper, steps go on from there, and the body keeps below `last` itself.
+    private: local arrays that one iteration uses at a time: each thread needs a copy, of the size of the array's window.
+    last: the name that the body has for the last value of a thread's share, if iterations are divided evenly among threads, else
+        "". A share may then begin at any value in lower ... upper and count its steps from there, and the body itself does not pass
+        `last`.
     name, directives: the loop's name in the schedule, and the directives that it has there.
-    partial: arrays that iterations of a parallel loop update by reductions alone, and that threads have no copies of yet: such a
+    partial: arrays that iterations of a parallel loop update by reductions alone, while threads have no copies of them yet: such a
         loop runs on one thread.
     resumes: the variable of the loop just before, if this loop begins where that one ends, as `lower` says too; else "".
     """
@@ -148,12 +149,13 @@ class Program:
     reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
     scans: by statement, the updates that continue a prefix sum from the value of another element.
     windows: by local array that has memory for a part of it only, that part.
-    phases: names of integers, each with its array: how many elements behind the start of a cache line the array's memory begins.
-    prefetches: by statement and number of a read, an iterator and a distance along it: with the read goes a prefetch of the element
-        at that distance, which need not exist.
+    phases: { name -> array }: the names of integers, each of which is the number of elements from the start of a cache line to the
+        array's first one.
+    prefetches: by statement, { number of a read -> (iterator, distance) }: with the read goes a prefetch of the element that it
+        would read with the iterator increased by the distance; that element need not exist.
     thread, threads: names of two integers, "" where there are none: the number of the thread that runs a parallel loop's iteration,
         and a bound that all these numbers are below.
-    before: nodes that run before the checks at entry are done, for checks that ask for elements.
+    before: nodes that run first, to compute the elements that some of the checks at entry ask for.
     notes: sentences that say what passes decided and why.
 
     What a Program means does not depend on windows, phases and prefetches.

@@ -75,13 +75,13 @@ class Module:
 
 @dataclass
 class LoopScope:
-    """A LoopScope is where values are computed that depend on one loop's variable and on no inner one's, once per iteration.
-    That of the function itself has the values that depend on no loop.
+    """A LoopScope is where values are computed that depend on one loop's variable and on no inner one's, once per iteration. That
+    of the function itself has the values that depend on no loop.
 
     entry: the block that the instructions are appended to.
     innermost: whether the loop has no loop inside.
     known: { what a value is -> its SSA name }, of the values computed in the scope.
-    extrema: { (operator, operands less their least constant) -> (SSA name, that constant) }, of the minima and maxima.
+    extrema: of minima and maxima: { (operator, operands less the least of their constants) -> (SSA name, that constant) }.
     """
 
     entry: BasicBlock
@@ -125,7 +125,7 @@ class Addresses:
         self.path: list[Loop | Guard] = []
 
     def depth(self, name: str) -> int:
-        """Returns the index in `scopes` of the scope that knows the integer; a parameter is read on its first use."""
+        """Returns the index in `scopes` of the scope that has the integer's value; a parameter is read on its first use."""
         if name not in self.names:
             self.names[name] = (self.parameter(name), 0)
         return self.names[name][1]
@@ -142,7 +142,7 @@ class Addresses:
         return self.word(self.module.slots.parameter(name))
 
     def _phase(self, array: str) -> str:
-        """Emits how many elements behind the start of a cache line the array begins, and returns the SSA name."""
+        """Emits the number of elements from a cache line's start to the array's first one, and returns its SSA name."""
         entry, size_bytes = self.scopes[0].entry, self.scop.arrays[array].element.size_bytes
         address = self.fn.emit(f"ptrtoint ptr {self.base(array)} to i64", entry)
         offset = self.fn.emit(f"and i64 {address}, {LINE_BYTES - 1}", entry)
@@ -195,11 +195,11 @@ class Addresses:
         return scope.known[key]
 
     def _atom_depth(self, atom: Atom) -> int:
-        """Returns the index in `scopes` of the outermost scope that knows all names of the atom."""
+        """Returns the index in `scopes` of the outermost scope in which the values of all names of the atom are known."""
         return self.depth(atom) if isinstance(atom, str) else self.deepest(atom.names)
 
     def deepest(self, names: frozenset[str]) -> int:
-        """Returns the index in `scopes` of the outermost scope that knows all the names."""
+        """Returns the index in `scopes` of the outermost scope in which the values of all the names are known."""
         # in a fixed order, so that the text is the same in every process
         return max(map(self.depth, sorted(names)), default=0)
 
@@ -218,8 +218,8 @@ class Addresses:
         raise TypeError(f"not an integer atom: {atom}")
 
     def _extremum(self, atom: Extremum, scope: LoopScope) -> str:
-        """Emits a minimum or maximum, and returns its SSA name. If its operands are those of an earlier one plus one constant, the
-        constant is added to that one's value.
+        """Emits a minimum or maximum, and returns its SSA name. If an earlier one has the same operands but for a constant that was
+        added to all of them, the constant is added to its value instead.
         """
         least = min(operand.constant for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.constant - least) for operand in atom.operands))
@@ -315,7 +315,7 @@ class Addresses:
         return (*subscripts[: window.folded], here, *subscripts[window.folded + 1 :])
 
     def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: LoopScope) -> str:
-        """Emits the pointer plus the terms, and returns its SSA name. key: all terms between it and the array's first element."""
+        """Emits the pointer plus the terms, and returns its SSA name. key: all terms from the array's start to there, for reuse."""
         known = scope.known.get((array, key))
         if known is not None:
             return known
@@ -355,8 +355,8 @@ class Addresses:
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:
-        """Emits the size in bytes of a local array, or of its window if it has one and not `whole`, and returns the SSA name. It
-        is 2**63 or more if NumPy has no array of this shape, even one without elements.
+        """Emits the size in bytes of a local array's memory: of all elements if `whole` or if it has no window, else of the window.
+        Returns the SSA name. The size is 2**63 or more if NumPy has no array of this shape, even one without elements.
         """
         window = None if whole else self.module.program.windows.get(array.name)
         lengths = [None] * len(array.shape) if window is None else window.lengths

@@ -92,15 +92,15 @@ class Unit:
 
 
 def text(units: Sequence[Unit]) -> str:
-    """Returns the LLVM text of one module with these functions, which declares what it does not define."""
+    """Returns the LLVM text of one module that defines these functions, and declares those of other modules that they call."""
     defined = {unit.name for unit in units}
     needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
     return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
 
 
 def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
-    """Returns functions that were internal to one module as hidden ones, which several modules share, and { name -> declaration
-    } of these.
+    """Returns (functions, declarations): functions that were internal to one module, with hidden linkage so that other modules can
+    call them, and { name -> declaration } for those modules.
     """
     found, declarations = [], {}
     for unit in units:

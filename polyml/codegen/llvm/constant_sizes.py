@@ -49,7 +49,7 @@ class ConstantBody(Body):
     """A ConstantBody emits one function with a program's loops, for a call whose sizes and addresses are constants. Private arrays
     have one copy per thread.
 
-    aliased: whether accesses keep their order and no element stays in a register.
+    aliased: whether arrays are taken to overlap: all accesses are then emitted in order; if not, elements may stay in registers.
     """
 
     def __init__(self, program: Program, constants: CallConstants, name: str, signature: str, aliased: bool = True):
@@ -81,7 +81,9 @@ class ConstantBody(Body):
         """Emits what follows the nodes: nothing, unless a subclass overrides it."""
 
     def parameter(self, name: str) -> str:
-        """Returns the parameter's value as a constant, or the SSA name of the running thread's number."""
+        """Returns the value of a parameter, or of another of the program's integers, as a constant; of `Program.thread`, the
+        running thread's number, the SSA name.
+        """
         program = self.module.program
         if name in program.phases:
             array = program.phases[name]

@@ -55,8 +55,8 @@ class ElementAccess(Addresses):
         return parts[location]
 
     def store(self, location: Location, value: SsaValue) -> None:
-        """Gives the location a new value. It stays in a register until the region of straight code ends or another access may
-        overlap it; if arrays may overlap, it is stored at once.
+        """Makes the value that of the location. It stays in a register until the region of straight code ends or another access may
+        overlap it; if arrays may overlap, its store is emitted at once.
         """
         self._not_partial(location)
         value = self.math.splat(value, location.lanes)
@@ -71,15 +71,15 @@ class ElementAccess(Addresses):
         self.registers.put(location, value, dirty=False)
 
     def _not_partial(self, location: Location) -> None:
-        """Raises CannotRunTogether for a partial result that no loop around holds in a register: memory has only the element
-        itself.
+        """Raises CannotRunTogether if the location is a partial result of a reduction (one of several sums that make up an element,
+        say) and not held in a register by a loop around: it has no memory.
         """
         if location.part is not None and location not in self.registers.pinned:
             raise CannotRunTogether(f"a partial result of {location.array} has no register")
 
     def _write_back(self, locations: list[Location], drop: bool) -> None:
-        """Emits stores of those of the locations whose values memory does not have yet. drop: whether all of them leave their
-        registers.
+        """Emits stores of those of the locations whose values memory does not have yet. drop: whether all of the locations are also
+        removed from the registers; if not, their values stay there.
         """
         for location in locations:
             if self.registers.is_dirty(location):

@@ -33,7 +33,8 @@ class Format:
     exp_zero_below, exp_infinite_above: exp is 0 below the first and infinite above the second.
     inverse_root: the bits from which half the bits of x are subtracted for an estimate of 1 / sqrt(x).
     inverse_cube_root: the bits from which a third of the bits of x are subtracted for an estimate of x**(-1/3).
-    cube_root: for each step that improves this estimate, the terms of (1 - e)**(-1/3) after 1, divided by e.
+    cube_root: for each step that improves this estimate y, coefficients of ((1 - e)**(-1/3) - 1) / e in e, ascending, where e is 1
+        - x * y**3.
     exp: the coefficients of (e**r - 1 - r) / r**2 in r, ascending, for |r| < 0.35.
     """
 
@@ -207,7 +208,9 @@ class FloatOperations:
         return self.from_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
 
     def residual(self, whole: SsaValue, a: SsaValue, b: SsaValue) -> SsaValue:
-        """Emits whole - a * b without the product's rounding error, for a product close to `whole`, and returns it."""
+        """Emits whole - a * b and returns it; if the product is close to `whole`, the result is accurate, since the product's
+        rounding error is taken into account.
+        """
         if self._math.fused:
             return self.muladd(self.negative(a), b, whole)
         product, error = self.exact_product(a, b)
@@ -221,8 +224,8 @@ class FloatOperations:
         return self.op("fadd", product, self.op("fadd", error, c))
 
     def half_inverse_root(self, value: SsaValue) -> SsaValue:
-        """Emits 1 / sqrt(value) / 2 with an error of at most four percent, and returns it; times the residual of a root it is
-        the root's correction.
+        """Emits an estimate of 1 / (2 * sqrt(value)), with an error of at most four percent, and returns it. The correction of a
+        computed root of the value is this times (value - root**2).
         """
         bits = self.op("lshr", self.bits(value), self.integer(1))
         own = self.format
@@ -252,7 +255,7 @@ class FloatOperations:
         return self.from_bits(self.op("xor", self.bits(value), signs))
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Emits an operator of the language, with its fast-math flags, and returns the result."""
+        """Emits an operator as `Arithmetic.plain` does, with the fast-math flags of the kernel's mode, and returns the result."""
         return self._math.plain(op, left, right)
 
     def either(self, first: SsaValue, second: SsaValue) -> SsaValue:
@@ -277,14 +280,14 @@ class FloatOperations:
         return self.both(above, self.compare("<", value, self.number(limit)))
 
     def unless(self, seldom: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Emits a choice and returns it: of `result`, but in lanes where the condition `seldom` holds of what `other` emits,
-        which runs behind a branch.
+        """Emits a choice and returns it: `result`, but, in the lanes in which the condition `seldom` holds, the value that `other`
+        emits, which is computed behind a branch if there is such a lane.
         """
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
 
     def from_library(self, seldom: SsaValue, name: str, result: SsaValue, x: SsaValue) -> SsaValue:
-        """Emits a choice and returns it: of `result`, but in lanes where the condition `seldom` holds of the C library's
-        function of x, which is called behind a branch. name: the function's for doubles.
+        """Emits a choice and returns it: `result`, but, in the lanes in which the condition `seldom` holds, the C library's
+        function of x, which is called behind a branch if there is such a lane. name: that of the function for doubles.
         """
 
         def call() -> SsaValue:
@@ -293,15 +296,16 @@ class FloatOperations:
         return self.unless(seldom, result, call)
 
     def where(self, usual: SsaValue, result: SsaValue, other: Callable[[], SsaValue]) -> SsaValue:
-        """Emits a choice and returns it: of `result` in lanes where the condition `usual` holds, else of what `other` emits,
-        which runs behind a branch.
+        """Emits a choice and returns it: `result` in the lanes in which the condition `usual` holds, and in the others the value
+        that `other` emits, which is computed behind a branch if there is such a lane.
         """
         return self.unless(self._math.invert(usual), result, other)
 
     def angle(self, quarters: Callable[[int], SsaValue], high: SsaValue, low: SsaValue) -> SsaValue:
-        """Emits base + high + low, where base, a multiple of pi / 4, is 0 or the largest of the three, and returns the sum.
+        """Emits base + high + low and returns the sum. The base is a multiple of pi / 4, and either 0 or at least as large in size
+        as each of the other two.
 
-        quarters: returns the first part (0) or the second one (1) of base.
+        quarters: returns the first part (0) or the second one (1) of base, which is a sum of two numbers.
         """
         total, error = self.fast_sum(quarters(0), high)
         return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
@@ -318,8 +322,8 @@ class FloatOperations:
         return self.op("fsub", self.from_bits(self.op("add", exponent, self.bits(shift))), shift)
 
     def polynomial(self, coefficients: tuple[float, ...], x: SsaValue) -> SsaValue:
-        """Emits the value of a polynomial in x, by halves, and returns it: as many operations are independent as in Estrin's
-        scheme.
+        """Emits the value of a polynomial in x and returns it. Neighbouring terms are joined in pairs, again and again (Estrin's
+        scheme), so that many operations are independent.
 
         coefficients: in ascending order, the constant first.
         """

@@ -74,8 +74,8 @@ _Sum = tuple[SsaValue, SsaValue]  # a number and its rounding error
 
 
 def _hyperbolic(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue, _Sum, _Sum]:
-    """Emits the argument reduction |x| = n * ln 2 + r of sinh and cosh. Returns r, its rounding error, r**2, (2**n + 2**-n) / 8
-    and (2**n - 2**-n) / 8, the last two each with its rounding error.
+    """Emits the argument reduction |x| = n * ln 2 + r of sinh and cosh. Returns (r, the rounding error of r, r**2, even, odd),
+    where even = (2**n + 2**-n) / 8 and odd = (2**n - 2**-n) / 8 are pairs of a number and its rounding error.
     """
     r, rest, exponent = fp.reduced_exactly(fp.minimum(fp.format.exp_infinite_above + 1, fp.absolute(x)))
     limit = fp.integer(2 * fp.format.mantissa)
@@ -87,7 +87,9 @@ def _hyperbolic(fp: FloatOperations, x: SsaValue) -> tuple[SsaValue, SsaValue, S
 
 
 def _combined(fp: FloatOperations, r: SsaValue, rest: SsaValue, square: SsaValue, even: _Sum, odd: _Sum) -> SsaValue:
-    """Emits 4 * (even * cosh(r + rest) + odd * sinh(r + rest)) and returns it. square: r**2."""
+    """Emits 4 * (even * cosh(r + rest) + odd * sinh(r + rest)) and returns it. square: r**2. even, odd: numbers, each with its
+    rounding error.
+    """
     product, lost = fp.exact_product(odd[0], r)
     total, error = fp.fast_sum(even[0], product)
     error = fp.op("fadd", error, fp.op("fadd", lost, even[1]))

@@ -95,7 +95,7 @@ def arcsinh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits arccosh(x) and returns it, as log(1 + t + sqrt(t * (t + 2))) where t = x - 1, with the residual of the root."""
+    """Emits arccosh(x) and returns it, as log(1 + t + sqrt(t * (t + 2))) where t = x - 1, with the root's rounding error added."""
     size, large, doublings = _large(fp, x)
     t = fp.op("fsub", size, fp.number(1.0))
     factor, lost = fp.exact_sum(t, fp.number(2.0))
@@ -120,8 +120,8 @@ def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, Ssa
 
 
 def arctanh(fp: FloatOperations, x: SsaValue) -> SsaValue:
-    """Emits arctanh(x) and returns it, as n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s is what remains:
-    |x| itself if n is 0.
+    """Emits arctanh(x) and returns it, as n * ln 2 / 2 + arctanh(s), where 2**n is near q = (1 + |x|) / (1 - |x|) and s = (q -
+    2**n) / (q + 2**n), which is |x| if n is 0; the sign is that of x.
     """
     own, size, one = fp.format, fp.absolute(x), fp.number(1.0)
     above, above_low = fp.fast_sum(one, size)
