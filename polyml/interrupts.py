@@ -51,7 +51,7 @@ class _Deferral:
             raise
 
     def end(self) -> None:
-        """Puts the thread's own signal handlers back, except where a handler that ran in between has set another one."""
+        """Puts the thread's own signal handlers back, except where code that ran in between has set another handler."""
         for number, handler in reversed(self._handlers.items()):
             if signal.getsignal(number) is self._own:  # else a handler that was called has put another one there
                 signal.signal(number, handler)
@@ -96,7 +96,10 @@ def deferred() -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """Calls the handlers of the signals that have come inside `deferred`. It stands where an exception leaves nothing half done."""
+    """Calls the handlers of the signals that `deferred` has delayed so far.
+
+    Call it only where an exception, which a handler may raise, leaves nothing half done.
+    """
     if (mine := _mine()) is not None:
         mine.deliver()
 

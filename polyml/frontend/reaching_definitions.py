@@ -68,8 +68,8 @@ def runs(loop: syntax.For) -> bool:
 
 
 class ReachingDefinitions:
-    """A ReachingDefinitions analyses which definitions reach each place of one kernel; a statement's definition is one object
-    throughout.
+    """A ReachingDefinitions analyses which definitions reach each place of a kernel; a definition is the same object in all
+    results.
 
     start: the definitions at the start of the kernel's body
     loops_run: whether the analysis supposes that every loop runs at least once

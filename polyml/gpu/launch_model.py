@@ -43,16 +43,13 @@ def launches_of(mapping: MappedKernel, accesses: tuple[MappedAccess, ...], copie
 
 
 def _is_for_all(use: ThreadAccess, dim: int) -> bool:
-    """Returns whether the access is a load that reads the same element in all iterations of the loop at position `dim` around a
-    thread.
-    """
+    """Returns whether the access is a load of the same element in all iterations of the loop at position `dim` around a thread."""
     return not use.is_write and len(use.address) == 1 and use.step(dim) == 0
 
 
 @dataclass(frozen=True)
 class MappedKernel:
-    """A MappedKernel is a CUDA kernel whose loops are mapped to blocks of threads; it counts what the mapping's warps request of
-    memory.
+    """A MappedKernel is a CUDA kernel with its loops mapped to blocks of threads; it counts what their warps request of memory.
 
     mapped: the loops divided among blocks and threads.
     threads: the threads of one block.
@@ -79,9 +76,7 @@ class MappedKernel:
 
     @cached_property
     def _dims(self) -> tuple[int, ...]:
-        """Returns, for each axis of the blocks, the position of its loop among the loops of the host and the grid, outermost
-        first.
-        """
+        """Returns, for each axis of the blocks, the position of its loop among those of the host and the grid, outermost first."""
         names = [around.name for around in self.kernel.nest.grid]
         return tuple(len(self.kernel.nest.host) + names.index(axis.loop.name) for axis in self.mapped.axes)
 
@@ -176,14 +171,11 @@ class MappedKernel:
         return tuple(by_use.values()), tuple(copies)
 
     def _loads(self, buffer: Buffer, some: Sequence[ThreadAccess]) -> float:
-        """Returns how many wavefronts (passes through the banks) a request that reads the buffer takes, in the mean over the loads
-        `some`.
-        """
+        """Returns how many wavefronts (passes through the banks) a request that reads the buffer takes, in the mean over loads."""
         return sum(shared_memory.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
 
     def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
-        """Returns how many sectors are requested of the L2, and whether the L1 is assumed to keep what a block's threads load
-        again.
+        """Returns how many sectors are requested of the L2, and whether the L1 is assumed to keep what a block loads again.
 
         It is where it has room for what the blocks of a multiprocessor load in one iteration of a thread's outermost loop.
 
@@ -206,9 +198,7 @@ class MappedKernel:
         return min(requested - stored, once * self.blocks) + stored + copied, True
 
     def _middle_block(self) -> tuple[tuple[int, int], ...]:
-        """Returns, for each loop of the host and the grid, the first and the last value that it has in a block in the middle of the
-        grid.
-        """
+        """Returns, for each loop of the host and the grid, its first and last value in a block in the middle of the grid."""
         sizes = self._sizes
         ends = []
         for dim, (value, _) in enumerate(self.kernel.middle):
@@ -217,8 +207,7 @@ class MappedKernel:
         return tuple(ends)
 
     def _one_iteration(self, loads: Sequence[ThreadAccess]) -> tuple[tuple[int, int], ...]:
-        """Returns ((v, v),), v being the value in the middle of those that the outermost loop inside a thread has; () where it has
-        none.
+        """Returns ((v, v),), v being the middle one of the values of the outermost loop inside a thread; () where there is none.
 
         loads: the loads in the loop, whose values it is that count.
         """

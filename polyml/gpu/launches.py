@@ -57,9 +57,7 @@ class CudaKernel:
 
     @cached_property
     def around(self) -> isl.Set:
-        """Returns { T[host, grid] }, the values that the loops of the host and of the grid, which are around a thread, have in all
-        threads.
-        """
+        """Returns { T[host, grid] }, the values that the loops of the host and the grid have in all threads."""
         return reduce(isl.Set.union, (polyhedra.outer(when, self.depth) for when, _ in self.times)).coalesce()
 
     @cached_property
@@ -70,9 +68,7 @@ class CudaKernel:
 
     @cached_property
     def groups(self) -> tuple[tuple[ThreadAccess, ...], ...]:
-        """Returns the loads and stores in groups of those that are made at the same values of loops, and access elements of the
-        same size.
-        """
+        """Returns groups of those loads and stores that are made at the same values of loops and have elements of the same size."""
         found: list[list[ThreadAccess]] = []
         for use in self.uses.uses:
             same = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))
@@ -113,8 +109,7 @@ class CudaKernel:
         return whole if one <= self.machine.l2_bytes else one * self.launches
 
     def sectors(self, some: Sequence[ThreadAccess], bounds: Sequence[tuple[int, int]]) -> int | None:
-        """Returns how many sectors some loads and stores access at some values of loops, each counted once; None: there are too
-        many.
+        """Returns how many sectors some loads and stores access, each counted once; None where there are too many to count.
 
         bounds: first and last value of each of the outermost loops, from the outside; loops further inside have all their values.
         """

@@ -49,8 +49,7 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
 
 
 def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields mappings to try in which a thread has several iterations: pairs (threads of a block, iterations of a thread) along
-    each axis.
+    """Yields mappings in which a thread has several iterations: (threads of a block, iterations of a thread), both along each axis.
 
     Nothing is yielded where that saves no loads: where each load inside a thread's own loop reads other elements along x, and along
     y.
@@ -65,8 +64,7 @@ def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[i
 
 
 def _tried(mapping: MappedKernel) -> Iterator[Launches]:
-    """Yields the launches of a mapping: without shared memory, and, for each size of tiles, with the copies to shared memory that
-    pay.
+    """Yields a mapping's launches: without shared memory, and, for each size of tiles, with the copies to shared memory that pay.
 
     Launches whose blocks no multiprocessor can hold are left out.
     """

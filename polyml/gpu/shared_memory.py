@@ -68,8 +68,7 @@ class Buffer:
 
 
 def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Buffer, ...]:
-    """Returns the buffers for loads of arrays that the launch only reads, one for each group whose elements move alike with the
-    loops.
+    """Returns buffers for loads of arrays that the launch only reads, one for each group of loads whose elements move alike.
 
     Loads of a group have subscripts with the same coefficients of the loops around a thread and of its outermost loop.
 
@@ -187,9 +186,7 @@ def _copy(buffer: Buffer, strides: Sequence[int], width: int) -> tuple[np.ndarra
 
 
 def stores(buffer: Buffer, machine: Gpu) -> float:
-    """Returns how many wavefronts (passes through the banks) a warp's request takes that stores to the buffer in a copy, in the
-    mean.
-    """
+    """Returns how many wavefronts (passes through the banks) a warp's stores to the buffer take during a copy, in the mean."""
     addresses, takes_part = _copy(buffer, buffer.strides, machine.threads_per_warp)
     return float(bank_conflicts.wavefronts(addresses, takes_part, buffer.element_bytes, machine).mean())
 

@@ -53,9 +53,7 @@ class ThreadAccess:
     outermost: isl.UnionPwAff | None
 
     def step(self, dim: int) -> int | None:
-        """Returns by how many bytes an iteration of the loop at position `dim` of `loops` moves the access; None where that
-        varies.
-        """
+        """Returns by how many bytes an iteration of the loop at position `dim` moves the access; None where that varies."""
         steps = {_step(row, dim) if divisor == 1 else None for _, row, divisor in self.address}
         return steps.pop() if len(steps) == 1 else None
 
@@ -85,15 +83,13 @@ def uses(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping
 
 
 def points(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Set:
-    """Returns { T[host, grid, inside] }, the values of the host's, the grid's and a thread's own loops at which a statement
-    runs.
-    """
+    """Returns { T[host, grid, inside] }, the values at which the host's, grid's and thread's own loops run a statement."""
     return _when(nest, run, sizes).range()
 
 
 def _when(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Map:
-    """Returns { S[i] -> T[host, grid, inside] }: for each instance of a statement the values of the host's, grid's and thread's own
-    loops.
+    """Returns { S[i] -> T[host, grid, inside] }: at which values of the host's, grid's and thread's own loops each instance
+    runs.
     """
     values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
     found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
@@ -159,8 +155,7 @@ class _ThreadAccessFinder:
         return ThreadAccesses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
 
     def _of_threads(self, mine: list[_StatementAccess]) -> isl.Map | None:
-        """Returns { T[host, grid] -> A[e] }, the only element of an array that the thread at these loop values accesses; None: some
-        access more.
+        """Returns { T[host, grid] -> A[e] }, the only element of an array that each thread accesses; None where one accesses more.
 
         mine: the accesses to the array.
         """
@@ -168,11 +163,10 @@ class _ThreadAccessFinder:
         return found if found.is_single_valued() else None
 
     def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
-        """Yields the load before and the store behind all else a thread does, for an array whose only element it holds in a
-        register.
+        """Yields the load and the store that are left of an array of whose elements a thread needs only one, held in a register.
 
-        There is no load where the thread stores the element first, and no access at all to an array that is not in memory, or is
-        local to this nest and stored first.
+        The load comes first and the store last in the thread. There is no load where the thread stores the element before it loads
+        it, and neither of them for an array that is not in memory, or is local to this nest and needs no load.
 
         mine: the accesses to the array.
         whole: { T[host, grid] -> A[e] }, the element of each thread.
@@ -201,10 +195,9 @@ class _ThreadAccessFinder:
         return polyhedra.outer_of(elements, self._depth).domain()
 
     def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
-        """Returns the threads { T[host, grid] } in which the load may read an element that no store of the same thread is sure to
-        precede.
+        """Returns the threads { T[host, grid] } in which the load may read an element before any store of the same thread.
 
-        A store is sure to precede it where it runs in every iteration of the loops around both in which the load runs.
+        A store is sure to come first where it runs in every iteration of the loops around both in which the load runs.
 
         others: accesses before the load in the text, of which only stores count.
         """

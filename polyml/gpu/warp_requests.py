@@ -58,10 +58,10 @@ class Requests:
 class AccessBlock:
     """The block of threads that makes an access, and the sizes of what it moves.
 
-    axes: dimension of the loops' values -> the block's axis that it goes to; other dimensions are loops in order, or of blocks.
+    axes: dimension of the loops' values -> axis of the block whose threads run its iterations; other dimensions have no axis.
     grains: bytes of an element, a sector and a line.
-    items: dimension -> iterations of a thread, which makes the access once for all of them as they move no address; iteration v
-        is then thread v % size of block v // (size * items).
+    items: dimension -> iterations of a thread, which makes the access once for all of them as they move no address; iteration v is
+        then thread v % size of block v // (size * items).
     """
 
     axes: Mapping[int, int]
@@ -72,7 +72,7 @@ class AccessBlock:
 
 @dataclass(frozen=True)
 class _SampledValues:
-    """The values of one dimension at which warps are examined. weights: how many values each one stands for."""
+    """The values of one dimension at which warps are examined. weights: how many values of the dimension each one stands for."""
 
     values: np.ndarray
     weights: np.ndarray
@@ -82,10 +82,10 @@ class _SampledValues:
 class _Warps:
     """Some warps that are examined, each of which stands for several.
 
-    columns: dimension -> the first iteration of each warp's block, or the value of its loop, [warp].
+    columns: dimension -> the first iteration of each warp's block, or the value of a loop that has no axis of the block, [warp].
     number: each warp's number in its block, [warp].
     takes_part: which lanes make the access, [warp, lane].
-    kind: equal for warps with the same number and lanes, [warp].
+    kind: a number, which is equal for warps with the same `number` and `takes_part`, [warp].
     weights: how many warps each stands for, [warp].
     """
 
@@ -97,9 +97,10 @@ class _Warps:
 
 
 class WarpRequests:
-    """The requests of a block's warps for accesses that are made at the same points { T[t] }; `counted` sums them up.
+    """A WarpRequests sums up, by `counted`, the requests of warps for accesses made at the same loop values, the points { T[t] }.
 
-    parts: disjoint convex parts of the points. Dimensions on which no other bounds depend are free, all others are coupled.
+    parts: disjoint convex parts of the points. A dimension is free where its bounds are constants, no other bounds depend on it,
+        and addresses are linear in it; the other dimensions are coupled.
     """
 
     def __init__(self, points: isl.Set, parts: Sequence[PointsPart], block: AccessBlock):
@@ -118,9 +119,9 @@ class WarpRequests:
         self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
 
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
-        """Returns the dimension to sample, the numbers of its first and last block, and a block's size; None for no sample.
+        """Returns (dimension to sample, number of its first block, of its last block, iterations of a block); None for no sample.
 
-        There is no sample where at most `most` warps would be examined. The dimension is a loop in order if there is one.
+        None is for at most `most` warps. A dimension without an axis, each of whose iterations counts as a block, goes first.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
@@ -162,7 +163,7 @@ class WarpRequests:
     # the values of dimensions
 
     def _free(self, dim: int) -> tuple[int, int] | None:
-        """Returns the first and the last value of a dimension that is free, in which addresses are linear; None for another one."""
+        """Returns the first and last value of a dimension with constant bounds in which addresses are linear, else None."""
         found: set[tuple[int, int, tuple[int, ...]]] = set()
         for part in self._parts:
             low, high = [], []
@@ -192,7 +193,7 @@ class WarpRequests:
     def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _SampledValues:
         """Returns first iterations of blocks: of each partial block, and of one full block for each byte of a line to begin at.
 
-        first, last: values of the dimension; size: those of a block; steps: bytes from one value to the next, for each address.
+        first, last: of the dimension; size: iterations of a block; steps: for each address, bytes from one iteration to the next.
         """
         low, high = first // size, last // size
         cut = {t for t in (low, high) if t * size < first or t * size + size - 1 > last}
@@ -206,7 +207,7 @@ class WarpRequests:
     # warps
 
     def _warps(self, chosen: dict[int, _SampledValues]) -> Iterator[_Warps]:
-        """Yields the warps at all combinations of the chosen values of dimensions, in chunks."""
+        """Yields the warps at all combinations of the values in `chosen`, dimension -> values, some thousands at a time."""
         lengths = [len(v.values) for v in chosen.values()]
         count, at_once = prod(lengths), max(1, _CHUNK // self._threads.warps)
         for start in range(0, count, at_once):
@@ -221,7 +222,7 @@ class WarpRequests:
                 yield found
 
     def _some_warps(self, columns: dict[int, np.ndarray], weights: np.ndarray) -> _Warps:
-        """Returns the warps at some values of the dimensions that have a lane that makes the access."""
+        """Returns those warps, at the given values of the dimensions, of which at least one lane makes the access."""
         full, some = self._full_and_some(columns, len(weights))
         at, number = np.nonzero(some)
         takes_part = self._exist[number]
@@ -237,7 +238,7 @@ class WarpRequests:
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns whether all lanes are points of one part, and whether some lanes may be points, both [iteration, warp]."""
+        """Returns whether all lanes are points of one part, and whether some lanes may be, both [entry of the columns, warp]."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
         for part, item in product(self._parts, self._items):
@@ -259,7 +260,7 @@ class WarpRequests:
         return full, some
 
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """Returns what a thread's index in its block adds to a row's value, [warp, lane]; None where that depends on the block."""
+        """Returns what a thread's index in its block adds to a linear row, [warp, lane]; None where a quotient rounds it."""
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
         found = np.zeros(self._exist.shape, np.int64)
@@ -283,9 +284,9 @@ class WarpRequests:
     # requests
 
     def _of_address(self, warps: _Warps, number: int, starts: np.ndarray) -> tuple[np.ndarray, int]:
-        """Returns the sums (requests, lanes, elements, sectors, lines) of the warps' requests, and the most sectors of one.
+        """Returns the sums (requests, lanes, elements, sectors, lines) over requests for an address, and the most sectors of one.
 
-        number: of the address. starts: how many requests of free loops begin at each byte of a line.
+        number: which address. starts: in how many iterations of the free loops a request moves to each byte of a line.
         """
         addresses, takes_part, weights = self._kinds(warps, number)
         total = np.zeros(5)
@@ -305,9 +306,9 @@ class WarpRequests:
         return total, worst
 
     def _kinds(self, warps: _Warps, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns for each kind of warps the addresses and which lanes take part, [kind, lane], and the weight, [kind].
+        """Returns for each kind of warps the addresses and which lanes take part, [kind, lane], and how many warps it has, [kind].
 
-        Free dimensions are left out of the addresses. Warps of a kind have the same lanes, and begin at the same byte of a line.
+        Warps of a kind have the same lanes, and begin at the same byte of a line; addresses lack what free dimensions add.
         """
         rows = {_key(part.addresses[number]) for part in self._parts}
         row = _without_free(self._parts[0].addresses[number], warps.columns)
@@ -335,14 +336,14 @@ def _key(row: LinearRow) -> tuple[object, int]:
 
 
 def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
-    """Returns whether the row is a bound of a free dimension, which has no column of values."""
+    """Returns whether a linear row bounds a free dimension: one that has no values in `columns`."""
     return any(isinstance(name, int) and name not in columns for name in row[0])
 
 
 def _holds(
     part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int], columns: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """Returns which lanes are points of the part, [warp, lane]; bounds of free dimensions hold always."""
+    """Returns which lanes are points of the part, [warp, lane], as far as bounds of dimensions that are not free tell."""
     found = np.ones(shape, bool)
     for row, is_zero in part.rows:
         if not _is_of_free(row, columns):
@@ -362,9 +363,9 @@ def different(addresses: np.ndarray, takes_part: np.ndarray, grain: int) -> np.n
 
 
 def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
-    """Returns how many requests begin at each byte of a line when a loop from `first` to `last` moves them by `step` bytes.
+    """Returns how many requests begin at each byte of a line in all iterations of a loop, each of which moves them by `step` bytes.
 
-    starts: how many requests begin at each byte of a line without the loop.
+    starts: how many requests begin at each byte of a line where the loop's value is 0.
     """
     modulus, count = len(starts), last - first + 1
     period = modulus // gcd(modulus, step)
@@ -375,12 +376,12 @@ def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
 
 
 def _without_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
-    """Returns the row without its terms of free dimensions, which have no columns."""
+    """Returns the linear row without its terms of free dimensions: those that have no values in `columns`."""
     return {name: c for name, c in row[0].items() if not isinstance(name, int) or name in columns}, row[1]
 
 
 def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Returns the row's value at each entry of the columns, which hold the dimensions' values."""
+    """Returns the linear row's values, one for each entry of the arrays in `columns`, dimension -> its values."""
     terms, constant = row
     total = np.array(constant)
     for name, c in terms.items():
@@ -389,7 +390,7 @@ def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
 
 
 def _column(name: str | int | Quotient, columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Returns the values of a dimension, or of a quotient of dimensions, at each entry of the columns."""
+    """Returns a dimension's values in `columns`, or the values that a quotient of dimensions has for them."""
     if isinstance(name, Quotient):
         return _value((dict(name.terms), name.constant), columns) // name.divisor
     if isinstance(name, str):

@@ -74,9 +74,10 @@ def size_bytes(text: str) -> int:
 
 
 def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """Returns cache levels that someone has written, checked as by `checked`; full associativity has as many ways as lines.
+    """Returns a description's cache levels, nearest first, after the checks of `checked` and one of the threads that share each.
 
-    Raises ConfigError for levels that cannot be, that are not simulated, or that fewer threads share than the levels above.
+    A fully associative level gets as many ways as it has lines. Raises ConfigError for levels that are impossible or cannot be
+    simulated, and where fewer threads share a level than a nearer one.
     """
     found = checked(levels)
     for above, level in itertools.pairwise(found):
@@ -86,7 +87,7 @@ def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 
 
 def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """Returns the cache levels, where those of full associativity have as many ways as lines.
+    """Returns the cache levels, in which fully associative ones (of 0 ways) get as many ways as they have lines.
 
     Raises ConfigError for a geometry that cannot be, or that is not simulated.
     """

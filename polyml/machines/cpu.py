@@ -54,7 +54,7 @@ class CacheLevel:
     def sharing(self, threads: int) -> int:
         """Returns how many of `threads` threads use one cache of the level together, where each runs on a CPU of its own.
 
-        They are threads whose numbers follow one another.
+        The CPUs are taken in order, so that those that share a cache are used together.
 
         >>> shared = CacheLevel(3, 16 << 20, 16, 64, shared_by=8)
         >>> shared.sharing(2), shared.sharing(64)

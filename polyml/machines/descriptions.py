@@ -52,7 +52,7 @@ class Rate:
     def of(self, used: int, parts: int) -> Figure | None:
         """Returns the rate of `used` of `parts` parts; None where it is not known.
 
-        Between one and all it is no more than so many times that of one, and no more than that of all.
+        For more than one part, but not all, it is an estimate: so many times the rate of one, but no more than that of all.
 
         >>> Rate(Figure(20e9, "measured"), Figure(30e9, "measured")).of(2, 8)
         Figure(value=30000000000.0, origin='estimate', source='no more than 2 times one part, nor than all')
@@ -93,7 +93,7 @@ class Bandwidth:
 
     place: the level, "L1", "L2", ..., "shared" or "memory".
     read_bytes_per_s: of lines that are only read.
-    update_bytes_per_s: of lines that are read, changed and written back, which count twice.
+    update_bytes_per_s: of lines that are read, changed and written back; each of their bytes counts twice.
     """
 
     place: str
@@ -122,7 +122,9 @@ class Described:
 
     @property
     def parts(self) -> int:
-        """Returns how many parts, cores or multiprocessors, the rates of all parts are about."""
+        """Returns how many cores a processor or multiprocessors a GPU has, to which `all` in a Rate refers; 1 for other
+        machines.
+        """
         return 1
 
     @property
@@ -143,7 +145,7 @@ class Described:
     def update(self, place: str, used: int = 0) -> Figure | None:
         """Returns the bytes per second of lines that `used` parts, 0: all, read from a level and write back; None: not known.
 
-        Such lines count twice.
+        Each byte of such a line counts twice.
         """
         found = self.bandwidth(place)
         return None if found is None else found.update_bytes_per_s.of(used or self.parts, self.parts)
@@ -161,7 +163,7 @@ class Described:
 class Cpu(Described):
     """A Cpu describes a processor: what code generation knows of it, and its rates.
 
-    The place of a bandwidth is "L" and a cache's level, or "memory".
+    It has bandwidths of the places "L1", "L2", ..., one for each cache level, and "memory".
     """
 
     machine: CpuMachine
@@ -175,7 +177,7 @@ class Cpu(Described):
 class Gpu(Described):
     """A Gpu describes a GPU: what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
 
-    The places of bandwidths are "shared", "L2" and "memory". Sizes are in bytes.
+    It has bandwidths of the places "shared" (shared memory), "L2" and "memory". Sizes are in bytes.
 
     tensor_peaks: peaks of the units that multiply matrices, without sparsity.
     register_unit: a warp gets registers in multiples of so many.
@@ -236,7 +238,7 @@ def check_kind(machine: Described | None, needs: type[Described], noun: str) -> 
     """Raises ConfigError where the machine is not None and is of another kind.
 
     needs: the class that it should be of.
-    noun: such a machine, in words.
+    noun: what the error's message calls a machine of this class.
     """
     if machine is not None and not isinstance(machine, needs):
         notes = [f"expected a {noun} of `polyml machine --list`, or its file"]
@@ -272,14 +274,14 @@ class Energies:
 class Systolic(Described):
     """A Systolic describes a systolic array of rows x columns units, between two memories on the chip.
 
-    Each unit does one multiply-add per cycle. The places of bandwidths are "buffer", "memory" (of the operands that stay in the
-    array) and "host".
+    Each unit does one multiply-add per cycle. It has bandwidths of the places "buffer" (of what flows in), "memory" (of the
+    operands that stay in the array) and "host".
 
     number: the type of the operands, of operand_bytes each.
     buffer_bytes: the size of the memory of what flows in.
     accumulator_bytes: the size of the memory of what comes out, in words of accumulator_word_bytes.
     weight_tiles: how many tiles of rows x columns operands wait next to the array.
-    paces: (types of two operands such as "i8*i16", cycles of a multiply-add).
+    paces: pairs (types of two operands such as "i8*i16", cycles that a multiply-add of them takes); 1 cycle for other types.
     energies: what operations and accesses take.
     """
 

@@ -15,8 +15,8 @@ from polyml.machines.descriptions import Figure
 class Roof:
     """A Roof is a rate that a kernel cannot exceed, with the least time that this means.
 
-    place: a type of operations such as "f64", or where bytes come from: "L2", ..., "memory".
-    amount: operations, or bytes that are fetched from the place and written to it.
+    place: a type of operations such as "f64", or the level of memory whose bytes are meant: "L2", ..., "memory".
+    amount: how many operations the kernel has, or how many bytes move from and to the place.
     rate: operations or bytes per second; None: not known.
     seconds: how long the amount takes at this rate; None where that is not known.
     lanes: the part of the vectors' lanes that the operations use, from 0 to 1.

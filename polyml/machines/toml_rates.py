@@ -14,7 +14,7 @@ NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
 class Figures:
     """A Figures reads the rates, latencies and energies of a machine's file, with units and origins.
 
-    parts: how many cores or the like the machine has; a rate that is a text is one part's.
+    parts: how many cores, multiprocessors or the like the machine has; a rate that the file gives as a text is that of one.
     """
 
     def __init__(self, table: TomlTable, parts: int):
@@ -35,9 +35,9 @@ class Figures:
         return tuple(Peak(n, self._spread(table, n, "operations", True)) for n in NUMBERS if table.has(n))
 
     def memory(self, *others: str) -> tuple[Bandwidth, ...]:
-        """Returns the bandwidth of the memory; () where the file says nothing of it.
+        """Returns the bandwidth of the memory, in a tuple; () where the file says nothing of it.
 
-        others: keys of the memory's table that stand for something else.
+        others: keys that the memory's table may have beside those of the bandwidth, `read` and `update`.
         """
         if not self._table.has("memory"):
             return ()
@@ -46,10 +46,11 @@ class Figures:
     def bandwidth(
         self, table: TomlTable, place: str, *, spread: bool = False, private: bool = False, known: Sequence[str] = ()
     ) -> Bandwidth:
-        """Returns the bandwidth of a level from the level's table. place: the name of the level.
+        """Returns the bandwidth of a level of memory from the level's table.
 
-        spread: whether the rate of all parts is one part's times their number, unless the file says otherwise.
-        private: whether the parts do not get in each other's way.
+        place: the name of the level.
+        spread: whether a rate of all parts that the file lacks is one part's rate times their number.
+        private: whether each part has such a level of its own, so that this product is no mere estimate.
         known: the keys that the table may have; (): any.
         """
         if known:
@@ -87,11 +88,12 @@ class Figures:
         return Energies(**found)
 
     def _spread(self, table: TomlTable, key: str, kind: str, private: bool) -> Rate:
-        """Returns the rate of a key, with that of all parts, where the table lacks it, as one part's times their number, at the
-        clock of all.
+        """Returns the rate of a key; where the table lacks that of all parts, it is one part's times their number.
+
+        One part's rate is converted first to the clock frequency at which all parts together run.
 
         kind: what is measured, of `units.UNITS`.
-        private: whether the parts do not get in each other's way; else the result is an estimate.
+        private: whether the parts do not get in each other's way; else the product is an estimate.
         """
         rate = self._rate(table, key, kind)
         if rate.all or not rate.one or self._parts == 1 and self.frequency.one == self.frequency.all:
@@ -109,7 +111,10 @@ class Figures:
         return Rate(rate.one, Figure(value * self._parts, each.origin if private else "estimate", f"{self._parts} times {text}"))
 
     def _rate(self, table: TomlTable, key: str, kind: str) -> Rate:
-        """Returns the rate of a key: a text is one part's; a table may tell that of one part, of all parts, and their origin.
+        """Returns the rate of a key, whose value in the file is a text or a table.
+
+        A text is one part's rate. A table has those of one part and of all under the keys `one` and `all`, and may tell their
+        origin.
 
         kind: what is measured, of `units.UNITS`.
         """
@@ -121,7 +126,10 @@ class Figures:
         return found
 
     def _told(self, table: TomlTable, key: str) -> tuple[TomlTable, dict[str, str], str, str]:
-        """Returns the table in which a key's figures are, the keys there of "one" and "all", their origin and their source."""
+        """Returns (table with a key's figures, "one" and "all" -> the figure's key there, origin, source).
+
+        A key whose value is a text has the figure of "one" alone, in the given table itself; a missing figure is left out.
+        """
         if not isinstance(table.data[key], dict):
             return table, {"one": key}, self._origin, self._source
         inside = table.table(key)

@@ -164,7 +164,7 @@ def read(file: str | PathLike) -> TomlTable:
 def _loaded(text: str, source: Source) -> dict[str, object]:
     """Returns the tables of a TOML text. Raises ConfigError where it is nested too deeply or has too long lines or numbers.
 
-    These are limited first: the parser of TOML recurses, and so do the readers here.
+    Lines are checked before they are parsed, since the parser and the readers of its result call themselves for each level.
     """
     for number, line in enumerate(source.lines, 1):
         keys = line.partition("=")[0].count(".")
@@ -182,7 +182,10 @@ def _loaded(text: str, source: Source) -> dict[str, object]:
 
 
 def _places(source: Source) -> dict[tuple, Loc]:
-    """Returns where tables begin and keys stand in a file, by path. Keys of inline tables stand where the table's key does."""
+    """Returns path of a table or key -> where it stands in the file. Keys inside an inline table are left out.
+
+    A path is made of keys and, for arrays of tables, of the items' numbers.
+    """
     found: dict[tuple, Loc] = {}
     counts: dict[tuple, int] = {}
     path: tuple = ()

@@ -28,9 +28,10 @@ def known() -> Cpu:
 
 
 def measured(*, again: bool = False) -> Cpu:
-    """Returns the host with rates; measures them where they are not known, or other programs disturbed them, or if `again`.
+    """Returns the host with its rates, from the last measurement or, where need be, from one that is made now.
 
-    What is measured is kept in the disk cache, where there is one.
+    It is made where there is none yet, where other programs disturbed the last one, and if `again`. Its result is kept in the disk
+    cache, where there is one.
     """
     store = open_cache(config.resolve())
     if store is None:

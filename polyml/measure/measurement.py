@@ -57,7 +57,7 @@ class Job:
     """A job is a run of one function of `stream_kernels` on some threads, which is timed.
 
     bytes: the size of each thread's data.
-    work: what a pass of one thread does, in operations, bytes or cycles.
+    work: what a thread does as it goes over its data once, in operations, bytes or cycles.
     """
 
     function: str
@@ -70,8 +70,9 @@ class Job:
 class _Best:
     """A _Best is the run of a job that had the highest rate.
 
-    passes_per_s: passes per second of each thread.
-    quiet: whether the caller ran nearly all the time, and each share had a thread of its own.
+    passes_per_s: how often per second each thread went over its data.
+    quiet: whether other programs hardly disturbed it: the calling thread was nearly always on a CPU, and each part of the work had
+        a thread of its own.
     """
 
     passes_per_s: float
@@ -122,7 +123,10 @@ def _greater(a: Rate, b: Rate) -> Rate:
 
 
 def plausible(rates: Sequence[Bandwidth]) -> bool:
-    """Returns whether no level is clearly faster than a nearer one, for one thread and for all. rates: nearest level first."""
+    """Returns whether the bandwidth of no level is clearly greater than that of a nearer one, for one thread and for all threads.
+
+    rates: the bandwidths of the levels, nearest level first.
+    """
     pairs = [(a, b) for near, far in itertools.pairwise(rates) for a, b in zip(_figures(near), _figures(far))]
     return all(b.value <= a.value * _TOLERANCE for a, b in pairs)
 
@@ -160,10 +164,10 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
 
 
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
-    """Returns a size of data that fit a cache of `own` bytes but not the one before it, of `above` bytes.
+    """Returns a size of data that fit a cache of `own` bytes but not the next nearer one, of `above` bytes (0: there is none).
 
-    It is a quarter of the cache where that is much more than the other holds, else all of the other and half of this one, which
-    then has what the other evicted.
+    It is a quarter of the cache where that is at least twice the nearer one; else all of the nearer one and half of this one, which
+    fits even if the cache holds only what the nearer one evicted. Without a nearer one it is half of the cache.
     """
     if not above:
         return _whole_blocks(own // 2, machine)
@@ -199,7 +203,7 @@ class _Bench:
         self._best: dict[Job, _Best] = {}
 
     def round(self, *, disturbed: bool = False) -> None:
-        """Times every job, or only those whose best run other programs disturbed."""
+        """Times every job once more and keeps its best run; with `disturbed`, only jobs whose best run other programs disturbed."""
         for job in [job for pair in self._jobs() for job in pair]:
             if not (disturbed and self._best[job].quiet):
                 self._try(job)
@@ -240,9 +244,9 @@ class _Bench:
         return f"{name} streams over {one}" + (f", {each} on each of {self._threads} threads" if self._threads > 1 else "")
 
     def _rate(self, jobs: tuple[Job, Job], what: str) -> Rate:
-        """Returns the rate of a pair of jobs, one thread's and that of all. what: what is measured, in words.
+        """Returns the rate of a pair of jobs, one on one thread, one on all. what: what is measured, in words.
 
-        All threads can do what one does, and one what it does beside the others: less is a sign of other programs.
+        All threads can do at least what one does, and one its share of what all do: a lower rate, due to other programs, is raised.
         """
         one, together = (self._best[job].passes_per_s * job.work * job.threads for job in jobs)
         quiet = all(self._best[job].quiet for job in jobs)
@@ -262,7 +266,7 @@ class _Bench:
                 self._best[job] = _Best(rate, quiet)
 
     def _had_own_threads(self, job: Job) -> bool:
-        """Returns whether each share of the last run had a thread of its own."""
+        """Returns whether, in the last run of a job, no thread did the work of two of the job's threads."""
         stacks = self._room.reshape(-1, stream_kernels.ROOM_BYTES // 8)[: job.threads, stream_kernels.STACK // 8]
         return len(set(stacks.tolist())) == job.threads
 

@@ -22,7 +22,7 @@ _Body = Callable[[str, list[str]], list[str]]
 
 
 def block_bytes(machine: CpuMachine) -> int:
-    """Returns the number of bytes of which a stream's share is a multiple: what a turn of its loop reads."""
+    """Returns the bytes that an iteration of a stream's loop reads; the data of a thread are a multiple of them."""
     return _AT_ONCE * machine.vector_bytes
 
 

@@ -177,9 +177,7 @@ class LoopBuilder(ABC):
         )
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
-        """Returns whether dimension `dim` of `base`, which is a view, is a whole dimension of the array in memory, its indices not
-        reversed.
-        """
+        """Returns whether dimension `dim` of the view `base` is a whole dimension of the array in memory, and not reversed."""
         point = any_point(base.rank)
         lvalue, full = base.lvalue(point), self._storage[base.memory].shape
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(lvalue.indices, full))

@@ -63,9 +63,7 @@ class Lowering(LoopBuilder):
     """
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """Returns the kernel's statements lowered, behind a Require for each array size and argument whose value the lowering has
-        relied on.
-        """
+        """Returns the kernel's statements lowered, behind a Require for each array size and argument whose value they rely on."""
         return (*self._known_sizes, *self.block(body))
 
     # Statements

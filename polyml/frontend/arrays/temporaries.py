@@ -38,8 +38,7 @@ def needs_temporary(
 
 
 def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
-    """Returns a read element with subscripts counted from the start of its array, and the conditions under which that is the same
-    element.
+    """Returns a read element with subscripts counted from the start of its array, and the conditions under which this is right.
 
     A negative constant is added to the array's size; other subscripts stay, under the condition that they are not negative.
     """

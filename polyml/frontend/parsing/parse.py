@@ -70,8 +70,7 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
 
 
 def refused(function: FunctionType) -> Refusals:
-    """Returns the statements of a function that the language does not have, and the globals and closure values that decided about
-    them.
+    """Returns the statements of a function that the language does not have, and the outside names' values that decided about them.
 
     Raises LanguageError for a function that has no text, or parameters that the language does not have.
     """
@@ -120,9 +119,7 @@ class _FunctionParser:
         return syntax.Kernel(self._function.__name__, params, name_resolution.resolved(params, body), self._text.source)
 
     def has(self, loc: Loc) -> bool:
-        """Returns whether a place in a file is among this function's own statements, and not among those of a function that it
-        calls.
-        """
+        """Returns whether a place in a file is among this function's own statements, not among those of a function it calls."""
         tree, shift = self._text.tree, self._text.shift
         return loc.source.file == self._text.source.file and tree.body[0].lineno <= loc.line - shift <= last_line(tree)
 

@@ -209,8 +209,7 @@ class _PartLifter:
         return stmt
 
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Returns statements with calls of parts, functions of their own, in the place of the given statements, which are all
-        liftable.
+        """Returns liftable statements with calls of parts, which are functions of their own, in their place.
 
         A statement that binds a view stays between two parts. The statements are returned as they are where they cannot be a part.
 

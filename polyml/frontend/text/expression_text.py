@@ -94,8 +94,7 @@ class Printed:
 
 @dataclass
 class ExpressionWriter:
-    """An ExpressionWriter writes expressions of a kernel or a SCoP as text; functions that it is given know their leaves, such as
-    names.
+    """An ExpressionWriter writes expressions of a kernel or a SCoP as text; functions that it is given write leaves, such as names.
 
     operands: gives the expressions directly inside an expression
     leaf: writes a leaf, or an operation that this module does not know, from the texts of its operands

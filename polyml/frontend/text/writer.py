@@ -70,9 +70,7 @@ class TypeEnvironment:
             self._elements[name] = kind
 
     def implied_type(self, leaf: Expr) -> DType | None:
-        """Returns the type that a leaf, such as a name or an element of an array, has where none is written behind it; None: it
-        must be.
-        """
+        """Returns the type that a leaf, such as a name, has in the text where none is written behind it; None where one must be."""
         match leaf:
             case syntax.Name():
                 return ex.arithmetic_type(self._numbers.get(leaf.name, PYINT))

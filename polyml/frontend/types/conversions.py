@@ -99,9 +99,7 @@ def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
 
 
 def widened(value: TypedValue, to: DType) -> Expr:
-    """Returns the value converted without loss: to a type that contains its own, or, from such a type that held it, back to its
-    own.
-    """
+    """Returns the value converted without loss, to a larger type that contains its own, or back to its own from such a type."""
     expr = value.expr
     if expr.dtype == to:
         return expr
@@ -111,11 +109,7 @@ def widened(value: TypedValue, to: DType) -> Expr:
 
 
 def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
-    """Returns a number that a larger type holds, converted to the smallest type for the types that it is known to have at this
-    place.
-
-    types: the types that it is known to have
-    """
+    """Returns a number held in a larger type as a value of the smallest type that holds `types`, those it is known to have here."""
     return TypedValue(_cast(expr, storage_of(types), True), types)
 
 

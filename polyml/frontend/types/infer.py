@@ -72,9 +72,7 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = Fa
 
 
 class _KernelInference(ExpressionInference):
-    """A _KernelInference types the statements of one kernel, in passes over them until a pass finds no new type of a local
-    number.
-    """
+    """A _KernelInference types the statements of a kernel, in passes over them until one finds no new type of a local number."""
 
     def kernel(self) -> syntax.Kernel:
         """Runs the passes, and returns the typed kernel."""

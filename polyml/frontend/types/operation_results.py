@@ -82,8 +82,7 @@ def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> b
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """Returns the results of an operation on the known values of its operands, if computing in type `main` gives them too; else
-    None.
+    """Returns an operation's results for the known values of its operands if computing in type `main` gives the same; else None.
 
     evaluated: computes the operation
     known: for each operand the Python numbers that it may be, None where they are not known

@@ -144,8 +144,7 @@ def join(dtypes: frozenset[DType]) -> DType | None:
 
 
 def _from_example(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Returns (type to compute in, type of the result), both of which are the type that NumPy gives for ones of the operands'
-    types.
+    """Returns (type to compute in, type of the result); both are the type that NumPy gives for ones of the operands' types.
 
     name: a function of _BY_EXAMPLE. Raises NoRule where it does not take these types.
     """

@@ -84,10 +84,9 @@ def _by_preference(types: frozenset[DType]) -> tuple[DType, ...]:
 
 
 def holds(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether type `outer` holds exactly all values of type `dtype`, or, where they are known, those that a number may
-    have.
+    """Returns whether type `outer` holds exactly all values of type `dtype`, or, if given, all that are known to occur.
 
-    known: these values; None: all values of type `dtype`
+    known: the values that are known to occur; None: any of the type
     """
     if known is not None and dtype != PYBOOL:
         return all(exact(value, outer) is not None for value in known)
