@@ -63,8 +63,8 @@ class ComparisonSettings:
 
     engine: "compiled" or "numpy".
     processor: a function that runs the kernel on the processor.
-    trace: whether the PEs at work over time are shown.
-    listing: whether the program of the PEs is listed, or the coordinates of those whose program is.
+    trace: whether the report shows how many PEs work over time.
+    listing: True to list the programs of all PEs, or the coordinates of the PEs whose programs are listed; False for none.
     errors: returns bounds on the rounding errors of the array arguments' elements, by name; None to derive bounds from the kernel.
     """
 
@@ -181,8 +181,8 @@ def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple
 
 
 def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
-    """Yields the combinations of plans to simulate, each with one plan for each nest: the best ones, or for the dataflow "all" as
-    many as it takes for each plan to come.
+    """Yields the combinations of plans to simulate, each with one plan for each nest. There is one combination, of the best plans;
+    for the dataflow "all", there are so many that each plan is in one of them.
     """
     number_of_plans = [len(nest.plans) for nest in found.nests] if found.dataflow == "all" else []
     for number in range(max(number_of_plans, default=1)):

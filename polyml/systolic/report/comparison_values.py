@@ -18,7 +18,7 @@ class Agreement:
         differ, or where no bound is known.
     output: the name of the result with that ratio.
     reason: why there is no bound; "" where there is one.
-    types: which type is there in place of which, where they differ; else "".
+    types: for a result of another type than the processor's, both types in words; else "".
     """
 
     error: float

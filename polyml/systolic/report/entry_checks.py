@@ -26,8 +26,8 @@ _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have
 
 
 def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall, Problem]:
-    """Returns (the call with types that know the sizes which it needs, the kernel's model), after the checks that a compiled kernel
-    makes at entry.
+    """Returns (the call, the kernel's model), after the checks that a compiled kernel makes at entry. The types in the returned
+    call have as many sizes of arrays as constants as the model needs.
 
     Raises: what the compiled kernel would raise; PolymlTypeError for integers of which PEs do not test whether they fit; and
         PolymlValueError for arguments that overlap, since PEs do not see what others write to memory.
@@ -50,7 +50,9 @@ def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall
 
 
 def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
-    """Yields the types of the arguments three times: as given, with the lengths that are 1, and with all sizes."""
+    """Yields the types of the arguments three times, with more and more lengths of arrays as constants: those of the given types,
+    also each length that is 1, all lengths.
+    """
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)
     yield tuple(with_sizes(a.type, a.value) for a in given)
@@ -69,7 +71,9 @@ def _untested(value: Value) -> str:
 
 
 def _refused(scop: Scop, given: Sequence[CallArgument]) -> tuple[bool, PolymlError | None]:
-    """Returns (whether types that know more sizes may help, the error why the call cannot run); the error is None where it can."""
+    """Returns (whether the call might run if its types had more sizes as constants, the error that says why it cannot run); the
+    error is None where the call can run.
+    """
     values = {a.name: a.value for a in given}
     sizes = {p.name: value(p, values) for p in scop.parameters}
     for check in scop.checks:

@@ -168,7 +168,7 @@ class MemoryCosts:
         """Returns the cycles of the plan with its waits for memory. None where the memory's rate or the frequency is not known, or
         where folds use each other's values.
 
-        on_chip: whether partial sums wait in the accumulators; None for whether these hold them.
+        on_chip: whether partial sums wait in the accumulators; None: they do where the accumulators hold all of them.
         """
         tile, overlap = self._tile_cycles, self.plan.padded.overlap
         if tile is None or overlap is None:

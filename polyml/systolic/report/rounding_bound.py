@@ -35,7 +35,9 @@ _EXTREMES = ("minimum", "maximum", "fmin", "fmax")
 
 
 class NoBound(Exception):
-    """A NoBound is raised for a kernel whose rounding errors have no bound that adds up; its text says because of what."""
+    """A NoBound is raised for a kernel whose rounding errors this module cannot bound by the magnitudes of the terms that it adds
+    up; the exception's text says what in the kernel is the reason.
+    """
 
 
 def roundings(scop: Scop, plans: Sequence[Plan]) -> int:

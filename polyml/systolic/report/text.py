@@ -174,7 +174,9 @@ def heading(nest: SystolicNest) -> Iterator[str]:
 
 
 def _overlapped(folds: Folds) -> int | None:
-    """Returns the cycles of folds that each begin as soon as their PEs are free; None where they cannot."""
+    """Returns the cycles of all folds if each fold begins as soon as its PEs are free, while others still run the one before; None
+    where folds cannot overlap in this way.
+    """
     return None if folds.overlap is None else folds.overlap.cycles
 
 

@@ -235,7 +235,7 @@ class _ListedLoads:
         self._values = events.elements if kind in ("number", "array") else memories[events.memory][events.elements]
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the elements that are loaded in a cycle, one for each PE that loads."""
+        """Returns the elements that are loaded in a cycle, one for each PE in `where`, which are the PEs that load."""
         part = slice(self._starts[cycle], self._starts[cycle + 1])
         return self._values[part] if self._memory is None else self._memory[self._elements[part]]
 
@@ -249,7 +249,7 @@ class _StridedLoads:
         self._elements = _slices(events.elements, events.element_step, events.counts)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the elements that are loaded in a cycle, one for each PE that loads."""
+        """Returns the elements that are loaded in a cycle: one for each PE in `where`, or a single one for all."""
         return self._memory[self._elements[cycle]]
 
 

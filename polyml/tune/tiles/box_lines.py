@@ -25,7 +25,7 @@ Counts = Sequence[int | np.ndarray]  # iterations of each loop, outermost first;
 
 @dataclass(frozen=True)
 class Moving:
-    """References to one array whose subscripts change alike as the loops of a nest run, taken together.
+    """A Moving is the references to one array whose subscripts change alike as the loops of a nest run, taken together.
 
     place: the array's address and strides.
     start: the address of the first element that the references access in the nest's middle iteration, in which all iterators are in
@@ -171,7 +171,7 @@ Crowding = Callable[[str, int], float]  # an array, the number of a box -> the s
 
 @dataclass(frozen=True)
 class Boxes:
-    """The lines that boxes of iterations of a tiled nest access.
+    """A Boxes holds the lines that boxes of iterations of a tiled nest access.
 
     Box k holds the iterations that are left where each of the first k loops does one iteration alone; the loops over tiles come
     first, then those inside a tile. Box 0 is the whole nest, and each box holds the next one.
@@ -217,8 +217,8 @@ class Boxes:
         """Returns how many lines of one array the nest fetches into a cache of `capacity` lines.
 
         Where successive iterations of a loop access the same lines of the array, these are fetched once if all lines that are
-        accessed in the meantime fit into the cache. The meantime is one iteration of the loop, or one iteration of a loop inside it
-        where that accesses the same lines of the array, too.
+        accessed in the meantime fit into the cache. The meantime is one iteration of the loop, or, where the iterations of the next
+        loop inside access the same lines, too, one iteration of that one.
 
         totals: the lines of all arrays that each box accesses.
         crowding: as in `fetched`.

@@ -29,7 +29,7 @@ SEARCH = 0.4  # of the time is for misses, where times are predicted too
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles that were considered for a kernel's nests, and the ones that were chosen.
+    """A Tiles holds the tiles that were considered for a kernel's nests, and the ones that were chosen.
 
     loops: the names of the loops that are tiled, outermost first.
     nests: the addresses of the tiled loops in each nest; all nests get the same tiles.

@@ -37,7 +37,7 @@ MOST_CANDIDATES = 6000
 
 @dataclass(frozen=True)
 class Candidate:
-    """Tiles of one size, with what is known of their misses and time.
+    """A Candidate is tiles of one size, with what is known of their misses and time.
 
     sizes: the tile's size along each loop, outermost first.
     lines: the lines of all arrays that one tile accesses.
@@ -55,7 +55,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class TunedNest:
-    """The nests that are tiled, and the caches that tiles are chosen for.
+    """A TunedNest says which nests are tiled, and which caches tiles are chosen for.
 
     source: the schedule.
     nests: the names of the loops of each nest, such as "S0.i"; all nests get the same tiles.
@@ -74,7 +74,7 @@ class TunedNest:
 
 
 class Estimates:
-    """The estimated misses of all tile sizes that are considered for a nest.
+    """An Estimates holds the estimated misses of all tile sizes that are considered for a kernel's nests.
 
     choices: for each loop, the tile sizes that are considered.
     candidates: tile sizes -> candidate.
@@ -109,7 +109,9 @@ class Estimates:
         return sum(w * e for w, e in zip(self._weights, self.candidates[sizes].estimates))
 
     def with_sets(self, sizes: tuple[int, ...]) -> Candidate:
-        """Returns the candidate with an estimate that counts crowded sets of the nearest cache, and keeps it for later calls."""
+        """Returns the candidate with estimates that count what does not remain in the nearest cache since more lines fall into a
+        set than it has ways; keeps these estimates for later calls.
+        """
         if sizes not in self._known_sets:
             found = [0.0] * len(self._levels)
             for number, each in enumerate(self._boxes):
@@ -150,13 +152,13 @@ class Estimates:
         return choices
 
     def _sizes_of(self, extent: int, line: int, parts: int) -> list[int]:
-        """Returns tile sizes of one loop: multiples of a cache line, and sizes that divide the loop into equal tiles.
+        """Returns about `parts` tile sizes for one loop: multiples of a cache line, and sizes that divide the loop into equal
+        tiles.
 
         A short loop has one size, the whole loop.
 
         extent: iterations of the loop.
         line: elements of a cache line.
-        parts: how many sizes there are, about.
         """
         if extent <= SHORT:
             return [extent]

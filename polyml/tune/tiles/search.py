@@ -36,7 +36,7 @@ MIDDLE, SHORTER = 4.0, 1.0  # tile sizes, in square roots of a loop's iterations
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates of a machine by which times are predicted.
+    """A Rates holds the rates of a machine by which times are predicted.
 
     misses: seconds that a miss of each cache takes.
     clock: cycles per second.
@@ -49,7 +49,7 @@ class Rates:
 
 
 class TileSearch:
-    """The search for tiles of a nest: it simulates misses of candidates, and predicts times of some.
+    """A TileSearch is the search for tiles of a nest: it simulates misses of candidates, and predicts times of some.
 
     rates: those by which times are predicted; None: misses of all caches cost the same.
     end: when the search stops, as CPU time of this process (`time.process_time`).
@@ -237,8 +237,8 @@ class TileSearch:
 
 
 def _near(roots: float, extent: int, choices: Sequence[int]) -> int:
-    """Returns the tile size among the choices whose ratio to the wanted one is nearest to 1: `roots` times the square root of the
-    loop's iterations, but at most all of these.
+    """Returns the tile size among the choices that is nearest, by ratio, to `roots` times the square root of the loop's iterations,
+    or to all iterations where these are fewer.
     """
     wanted = min(roots * extent**0.5, extent)
     return min(choices, key=lambda size: max(size, wanted) / min(size, wanted))

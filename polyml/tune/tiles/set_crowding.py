@@ -19,7 +19,7 @@ MOST_ADDRESSES = 200_000  # of one reference, which are computed one by one
 
 @dataclass(frozen=True)
 class Walked:
-    """A reference to an array in a nest of loops, which moves by a constant number of bytes per iteration.
+    """A Walked is a reference to an array in a nest of loops, which moves by a constant number of bytes per iteration.
 
     start: its address in the nest's middle iteration, in which all iterators are in the middle of their ranges.
     steps: for each loop, the bytes from one of its iterations to the next.

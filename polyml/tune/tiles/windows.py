@@ -37,7 +37,7 @@ def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.Unio
 
 @dataclass(frozen=True)
 class Tiled:
-    """The source's nests in tiles of one size.
+    """A Tiled is the source's nests in tiles of one size.
 
     nests: the names of the loops that are tiled, such as "S0.i", for each nest.
     sizes: of the tiles.
@@ -129,8 +129,8 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
 
 
 def _middle(low: int, high: int, count: int, size: int) -> Ends:
-    """Returns the first and the last of `count` successive values, which lie in the middle of low ... high but for the first one's
-    being rounded down to a multiple of the tile size.
+    """Returns the first and the last of `count` successive values in the middle of the range low ... high; all are a little lower
+    than that where the first would else be no multiple of the tile size.
     """
     first = low + max(0, high - low + 1 - count) // 2
     first -= first % size

@@ -63,7 +63,9 @@ class CompiledEngine:
         return [(span, self._blocks[key]) for span in found]
 
     def _code(self, fold: FoldProgram) -> _FoldMachineCode:
-        """Returns the machine code for a fold, compiled once for all folds of the same form."""
+        """Returns the machine code for a fold, compiled once for all folds with the same links, broadcasts, and steps of loads and
+        stores.
+        """
         operands = ((own, each.link, _wiring(each), *map(_event_form, each.loads)) for own, each in fold.operands.items())
         key = tuple(operands), tuple((name, _event_form(events)) for name, events in fold.stores)
         if key not in self._codes:
@@ -118,7 +120,7 @@ class _FoldState:
             self._call(self._pointers.ctypes.data)
 
     def plane(self, own: Register) -> np.ndarray:
-        """Returns a view of what all PEs have in a register of `moving`, by number of the PE."""
+        """Returns a view of what all PEs have, by their numbers, in a register whose values do not move in their vector."""
         number = self._moving[own]
         vector, (start, *_) = self._words[number : number + 2]
         return vector[start : start + self._units]

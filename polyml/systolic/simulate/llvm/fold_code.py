@@ -301,7 +301,7 @@ class FoldCode:
             fn.do(f"store {memory_type(result)} {value}, ptr {own}")
 
         def make(k: str) -> None:
-            """Writes code for the results of the k-th PEs that are computed together."""
+            """Writes code for the results of the k-th group of PEs that are computed together: one PE, or a row of them."""
             first = fn.emit(f"mul i64 {k if offset > 0 else fn.emit(f'sub i64 {last}, {k}')}, {together}")
             self._fn.loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
             places = [self._element(kind, each, first) for kind, each in zip(types, registers)]
@@ -323,8 +323,8 @@ class FoldCode:
         return self._history_at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
 
     def _history_at(self, source: Register, later: str, offset: int) -> str:
-        """Returns the pointer into a register's history, `later` cycles further in its circular buffer, `offset` PEs from the
-        first.
+        """Returns the pointer to the value of the PE with number `offset` in a register's history, a circular buffer of vectors,
+        one for each cycle: in the vector that lies `later` vectors behind the current cycle's.
         """
         fn, depth = self._fn, self._depths[source]
         turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")

@@ -101,8 +101,8 @@ class TimeBlocks:
         self._call = loaded(ENTRY, emitter.finished())
 
     def _block_cycles(self, types: Mapping[Register, DType]) -> int:
-        """Returns how many cycles a block has, a power of two: as many as still let what a strip, the columns that are computed
-        together, reads in them fit into the first cache.
+        """Returns how many cycles a block has: a power of two, so small that what a strip, the columns that are computed together,
+        reads in a block fits into the first cache.
         """
         sums = dict(self._grid.sums).values()
         read = self._strip * sum(kind.size_bytes for register, kind in types.items() if register not in sums)
@@ -161,9 +161,9 @@ class TimeBlocks:
     ) -> tuple[list[np.ndarray], list[int]]:
         """Returns (vectors, numbers), which tell compiled code which loads or stores of a register there are.
 
-        By cycle, the vectors are: where the first event's value lies in the register's vector at the start of a batch, its element
-        in memory, and how many events there are. The numbers: the most events of a cycle, and the steps from event to event in both
-        places.
+        The vectors are, by cycle, where the first event's value lies in the register's vector at the start of a batch, its element
+        in memory, and how many events there are. The numbers are the most events of a cycle, and the steps from event to event in
+        both places.
         """
         _, columns = as_pair(shape, 1)
         (row, _), (column, _) = as_pair(fold.used, (0, 0))

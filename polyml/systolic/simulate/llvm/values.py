@@ -64,11 +64,11 @@ def values(
 class ChainShape:
     """A ChainShape describes how sums move over the array for several cycles, and where the registers that they meet lie.
 
-    sums: the number of the register that has the sums. In cycle t = 1 ... cycles, the sum that began at row p and column c is in
-        the PE (p + step * t, c).
+    sums: the number of the register that has the sums. A sum that is at row p and column c before the first cycle is in the PE (p +
+        step * t, c) in cycle t = 1 ... cycles.
     step: the rows that a sum moves in a cycle.
-    strides: for each register, (how many elements lie between two rows, by how many the element that a sum meets in a cycle lies
-        behind the one that it met in the cycle before).
+    strides: for each register, (how many elements lie from one row to the next, how many from the element that a sum meets in one
+        cycle to the one that it meets in the next cycle).
     vectors: (the elements of a vector register, how many vector registers of sums are computed together).
     """
 
@@ -99,8 +99,8 @@ def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape
 
 
 def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
-    """Returns 1 or -1: how many cycles later a sum meets an element of some register that the sum in the row before it has met.
-    Returns 0 where no register's elements are met by both in such cycles.
+    """Returns 1 or -1 where each sum meets, that many cycles after the sum in the row before it, the same elements of some
+    register; 0 where there is no such register.
 
     strides: as in `ChainShape`; sums: the number of the register that has the sums.
     """
