@@ -40,9 +40,7 @@ def advice(walks: Sequence[StridedWalk]) -> Iterator[Advice]:
     """Yields advice for each walk that crowds a cache level: its lines would fit the level, but not the few sets that they fall
     into.
 
-    The advice is about the nearest such level.
-
-    walks: the lines that one reference uses along one loop, each
+    Each walk says which lines one reference uses along one loop. The advice is about the nearest level that it crowds.
     """
     for walk in walks:
         crowded = next((k for k in range(len(walk.levels)) if walk.crowded(k)), None)

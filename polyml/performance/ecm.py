@@ -39,7 +39,8 @@ def prediction(
     """Returns the estimated time of a kernel in one order of its instances; None where the machine's rates are not known.
 
     found: the kernel's roofline, which has the times of transfers.
-    sizes, places: the values of parameters, and the addresses of arrays.
+    sizes: the values of the kernel's parameters.
+    places: the address of each array in memory.
     """
     clock = machine.frequency_hz.of(threads, machine.parts)
     moves = {roof.place: roof.seconds for roof in found.traffic if roof.seconds is not None}

@@ -20,7 +20,7 @@ IN_LANES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4}  # bytes of the numbers that
 def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Roofline:
     """Returns the roofline of a kernel in one order of its instances, on `threads` threads of a machine.
 
-    misses: those of the kernel in this order, which tell how many bytes move.
+    misses: the simulated ones of the kernel in this order, which tell how many bytes move between cache levels.
     """
     work = tuple(_work(form, sizes, machine, threads))
     traffic = tuple(_traffic(misses, machine, threads))
@@ -28,7 +28,9 @@ def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu,
 
 
 def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Iterator[Roof]:
-    """Yields a roof for each type of number: the kernel's operations of that type against the machine's peak rate for it."""
+    """Yields a roof (a limit of the speed) for each type of number: the operations of that type against the machine's peak rate for
+    it.
+    """
     total: dict[str, int] = {}
     slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
     for name, statement in form.scop.statements.items():
@@ -48,9 +50,9 @@ def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int) -> I
 
 
 def _traffic(misses: Misses, machine: Described, threads: int) -> Iterator[Roof]:
-    """Yields a roof for each cache level behind the first and for memory: the bytes of the lines that come from it or are written
-    back to
-    it, against its bandwidth.
+    """Yields a roof (a limit of the speed) for each cache level behind the first and for memory, by its bandwidth.
+
+    Its amount is the bytes of all lines that are fetched from there or written back to it.
     """
     line = misses.levels[0].line_bytes
     places = [f"L{level.level}" for level in misses.levels[1:]] + ["memory"]

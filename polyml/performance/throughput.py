@@ -51,9 +51,11 @@ def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Plac
 
 
 def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """Returns the estimated cycles of a program whose trip counts are known, with all elements in the first cache.
+    """Returns the estimated cycles of a program of which it is known how often each part runs, with all elements in the first
+    cache.
 
-    sites: its stretches of straight code, with how often they run.
+    sites: these parts, each straight code with how often it runs.
+    places: the address of each array in memory.
     """
     table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
     for site in sites:

@@ -25,10 +25,11 @@ from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node
 class Form:
     """A Form is a kernel in one order of its instances.
 
-    name: "source", "tiled 32, 32", "polyml" or "given".
+    name: "source" for the source's order, "tiled 32, 32" for this in tiles, "polyml" for the compiler's order, "given" for a
+        user's.
     tree: the schedule, { S[i] -> [time] }.
     program: the loops that run.
-    lanes: by statement, how many of its instances share a vector at most.
+    lanes: by statement, how many of its instances share a vector at most; 1 where it is not vectorised.
     notes: what the compiler says of it.
     """
 
@@ -59,11 +60,12 @@ class KernelCall:
 
 
 def forms(call: KernelCall, tile: Sequence[int] = ()) -> Iterator[Form]:
-    """Yields the forms of a kernel: in the source's order, in this order tiled where tile sizes are given, and as it is compiled.
+    """Yields the forms of a kernel: in the source's order, in this order with tiles where sizes are given, and as polyml compiles
+    it.
 
-    tile: sizes of tiles of the source's loops, the outermost first.
+    tile: sizes of tiles of the source's loops, the outermost first; (): no tiles.
 
-    Raises ConfigError where there are fewer loops around each other than sizes, IllegalSchedule where tiles break a dependence.
+    Raises ConfigError where there are more sizes than loops around each other, IllegalSchedule where tiles break a dependence.
     """
     source = pipeline.source_order(call.kernel, call.types, call.options)
     yield Form("source", source.scop, source.scop.schedule, source, _lanes(source))
@@ -90,9 +92,9 @@ def _request(call: KernelCall) -> pipeline.CompileRequest:
 
 
 def _tiled(call: KernelCall, tile: tuple[int, ...]) -> Form:
-    """Returns the kernel in the source's order with its loops tiled. tile: sizes of tiles, the outermost first.
+    """Returns the kernel in the source's order with its loops tiled. tile: sizes of tiles, the outermost loop's first.
 
-    Raises ConfigError where there are fewer loops around each other than sizes, IllegalSchedule where tiles break a dependence.
+    Raises ConfigError where there are more sizes than loops around each other, IllegalSchedule where tiles break a dependence.
     """
     schedule = source_schedule(call)
     chain = _chain(schedule.loops)

@@ -117,10 +117,10 @@ class _CandidateSearch:
             return None
 
     def _scheduled(self, candidate: CodeCandidate) -> Scheduled | None:
-        """Returns the schedule of a candidate; None where the candidate is not worth its code.
+        """Returns the schedule of a candidate; None where its code is not worth a trial.
 
-        That is so where it would get the same schedule as the last one that was given up, and where copies of overwritten values
-        (node splitting) led to no block columns.
+        That is so where it would get the same schedule as the last candidate that was given up, and where copies of overwritten
+        values (node splitting) were made for nothing, since no strongly connected component could be divided with them.
         """
         form, options = candidate.model, self.wanted.options
         if not candidate.transform:

@@ -96,7 +96,10 @@ def problem_of(
 def _generated(
     problem: Problem, model: Model, tree: isl.Schedule, wanted: CompileRequest, runner: PassRunner, emits: str
 ) -> Generated:
-    """Returns the code of a given schedule, with vectors where possible. No other schedule is tried.
+    """Returns the code of a given schedule: with iterations that run together as vectors, or without where that cannot be
+    generated.
+
+    No other schedule is tried.
 
     emits: how much is made, as for `generate`.
     Raises ScheduleError for directives that settings forbid or that cannot be followed.

@@ -31,7 +31,8 @@ class PassRunner:
         self.made: dict[str, object] = {}  # stage -> what it made, the latest at the end
 
     def run(self, step: Pass, value: Any, *given: Any, stage: str = "", **named: Any) -> Any:
-        """Runs a pass on a value and returns what it makes. Ctrl-C is handled before it.
+        """Runs a pass on a value and returns what it makes. Signals that were put off are handled before it, so Ctrl-C is raised
+        there.
 
         given, named: further arguments of the pass.
         stage: the stage to which the time is counted, where the pass itself names none.

@@ -193,8 +193,9 @@ def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
 
 
 def form_of(names: set[str], model: Model, options: Options, runner: PassRunner) -> Model:
-    """Returns the form of a model, as it is or with index sets split, whose statements have these names; the model where none
-    has.
+    """Returns the form of a model whose statements have these names: the model itself, or one with index sets split.
+
+    It is the model itself, too, where no form has statements of these names.
     """
     if names == {*model.scop.statements}:
         return model

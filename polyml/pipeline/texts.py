@@ -36,8 +36,9 @@ def text(made: object) -> str:
 
 
 def shown(made: object) -> str:
-    """Returns the text of what a pass made, for people to read: that of `text`, also for LLVM code, and for facts as lines
-    "name: fact".
+    """Returns the text of what a pass made, for people to read.
+
+    It is that of `text`, also for LLVM code; facts by name are lines "name: fact", and a program has lines on its scans and arrays.
     """
     if isinstance(made, dict):
         return "\n".join(f"{name}: {fact}" for name, fact in made.items())

@@ -84,9 +84,9 @@ def recorded() -> Iterator[list[Ran]]:
 
 
 def _known(step: Pass) -> Pass:
-    """Returns a pass with what the compiler's lists say of the pass of its name, and with the function that ran.
+    """Returns what the compiler's lists say of the pass with this name, but with the function that ran.
 
-    A pass that says itself why it runs, or whose name is in no list, is returned unchanged.
+    A pass that has a reason of its own (`why`), or whose name is in no list, is returned unchanged.
     """
     listed = NAMES.get(step.name, step)
     return step if step.why else replace(listed, function=step.function)

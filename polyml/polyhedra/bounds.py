@@ -90,7 +90,7 @@ def minimum(value: isl.Set, weights: Mapping[int, int]) -> int | None:
 
 
 def parametric_extremes(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
-    """Returns the minimum and the maximum of { [x] }, the only set of a union, as expressions in the parameters.
+    """Returns the minimum and the maximum of x in { [x] }, the only set of a union, as expressions in the parameters.
 
     The result is None where one of the two is not one affine expression.
     """

@@ -131,8 +131,9 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
 
 
 def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
-    """Returns (domain, row, divisor) for each piece of { S[i] -> [(e)] }: there e is row / divisor. A row is (coefficients,
-    constant).
+    """Returns (domain, row, divisor) for each piece of { S[i] -> [(e)] }: on this domain e is row / divisor.
+
+    A row is (coefficients by name, constant).
     """
     return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
 

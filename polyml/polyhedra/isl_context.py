@@ -50,15 +50,15 @@ def account(operations: int) -> Iterator[None]:
 
 
 def left() -> int | None:
-    """Returns the operations of isl that remain in the enclosing account; None where there is none.
+    """Returns the operations of isl that remain in the `account` block around; None where there is none.
 
-    What an open budget has used so far is not subtracted yet.
+    What isl has used inside a `budget` block counts only after the block.
     """
     return None if _account is None else _account.left
 
 
 def charge(operations: int) -> None:
-    """Subtracts operations from the enclosing account, if there is one, as if isl had used them."""
+    """Subtracts operations from the `account` block around, if there is one, as if isl had used them."""
     if _account is not None:
         _account.left -= operations
 

@@ -16,8 +16,7 @@ def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
     """Returns (is equality, coefficients, constant) of each constraint of a parameter set.
 
     The sum of coefficient * parameter, plus the constant, is 0 where it is an equality, else at least 0. The result is None where
-    the
-    set is a union of several conjunctions or has existential variables.
+    the set is a union of several conjunctions or has existential variables.
     """
     basics = value.coalesce().get_basic_sets()
     if len(basics) != 1 or basics[0].dim(_D.div) or value.dim(_D.set):

@@ -61,9 +61,8 @@ def flat(relation: isl.Map) -> isl.Set:
 def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]) -> tuple[isl.Set, list[isl.PwAff]] | None:
     """Returns the elements that are written, as { name[iterators] }, and for each the last values of the outer loops that write it.
 
-    The values are a list of expressions { name[iterators] -> [(e)] }, one for each outer loop, lexicographically last. The result
-    is
-    None where an expression is piecewise.
+    The values are a list of expressions { name[iterators] -> [(e)] }, one for each outer loop; the last ones are so
+    lexicographically. The result is None where an expression is piecewise.
 
     writes: pairs (relation { S[i] -> A[e] }, how many of its first iterators are the outer loops, which are the same in all of
         them)
@@ -117,10 +116,10 @@ def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
 
 
 def preceded(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
-    """Returns the times of `uses` that come after a time at which `others` has the same value, both with equal first coordinates.
+    """Returns the times of `uses` that come after a time at which `others` has the same value and the same first `depth`
+    coordinates.
 
     uses, others: { [time] -> A[value] }; times are compared lexicographically
-    depth: how many first coordinates have to be equal
     """
     pairs = uses.apply_range(others.reverse())
     return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain().coalesce()
@@ -162,10 +161,10 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
 
 
 def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
-    """Returns two sets that say together what { S[i] } says: what does not follow from the values { S[i] -> [(v)] }, and these
-    values.
+    """Returns (rest, bounds), whose constraints together are those of { S[i] }.
 
-    The first is { S[i] } without its constraints on the values; the second is the set { [v, ...] } that they take.
+    `bounds` is the set { [v, ...] } of the values that { S[i] -> [(v)] }, ... take; `rest` is { S[i] } without what follows from
+    these.
     """
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)

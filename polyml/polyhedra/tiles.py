@@ -89,7 +89,8 @@ def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.
 
 
 def last_progression(values: isl.Set) -> tuple[int, int]:
-    """Returns the step between values of the last dimension, and how many values it has at most for fixed other dimensions.
+    """Returns (step, count): the step between values of a set's last dimension, and how many it has at most for fixed other
+    dimensions.
 
     >>> last_progression(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
     (4, 3)

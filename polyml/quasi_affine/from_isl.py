@@ -27,7 +27,7 @@ _AND, _OR = (getattr(_OP, name) for name in ("and_", "or_"))  # which the types 
 
 
 def integer_expression(value: isl.PwAff) -> Affine:
-    """Returns a function of parameters alone, [N, i] -> { [(e)] }, as an expression of these parameters."""
+    """Returns an expression in parameters alone, [N, M] -> { [(e)] }, as an Affine whose names are these parameters."""
     build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
     return integer_of_ast(build_.expr_from_pw_aff(value))
 

@@ -255,10 +255,9 @@ class Lines:
         return not self.is_done and self._lines[self._next].is_at(*words)
 
     def below(self, indent: int) -> Iterator[Line]:
-        """Yields the next lines that are indented by `indent`, up to a line that is indented less.
+        """Yields the next lines, each of which has to be indented by `indent`, up to a line that is indented less.
 
-        The caller has to read the lines that are indented more, which belong to the line before them; otherwise TextError is
-        raised.
+        A line that is indented more belongs to the one before it: the caller has to read it first, else TextError is raised.
         """
         while not self.is_done and self._lines[self._next].indent >= indent:
             yield self.next("a line", indent)

@@ -175,7 +175,8 @@ def report(
 def _reuse(
     source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
 ) -> tuple[Reuses | None, tuple[Advice, ...]]:
-    """Returns the reuse of lines in the source's order, and advice on references of whose misses in a level most are conflicts.
+    """Returns the reuse of lines in the source's order, and advice on references most of whose misses in some level are conflict
+    misses.
 
     The reuse is None where data decide which elements are used.
     """
@@ -252,8 +253,7 @@ def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBou
     fetch.
 
     The least is a lower bound on loads, plus the lines of arrays that are only written, each of which is fetched once; and not less
-    than
-    all different lines that are used.
+    than all different lines that are used.
     """
     smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
     read = {reference.array for reference in found.counts if not reference.is_write}

@@ -114,7 +114,7 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 class _ReuseRow:
     """A row of the table of reuse: a reference, with some of its uses or with the problem why nothing is known of them.
 
-    each: uses of lines that one reference used last, and that one loop carries.
+    each: uses of lines that one and the same reference used before, in an earlier iteration of one and the same loop.
     """
 
     reference: ArrayReference
@@ -134,7 +134,7 @@ def _reuse_rows(reuses: Reuses) -> Iterator[_ReuseRow]:
 
 
 def _distance(each: ReuseClass) -> str:
-    """Returns a reuse distance as a formula, with its values in this call."""
+    """Returns as text a reuse distance: how many other lines are used between two uses of a line, as a formula and as numbers."""
     range_ = f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}"
     return f"{formula_text.text(each.distance)}{range_}"
 

@@ -94,6 +94,7 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
 class _TriedVariant:
     """A variant of the kernel that was mapped to a GPU, if possible.
 
+    form: its launches, or why there are none.
     refused: the error where none of its loops may go to threads; None where some may.
     """
 

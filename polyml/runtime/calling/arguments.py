@@ -25,10 +25,10 @@ _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before th
 
 @dataclass(frozen=True)
 class CallArgument:
-    """A CallArgument is what a call passes for one parameter, made an array or number of no subclass.
+    """A CallArgument is what a call passes for one parameter, converted to a plain array or number: not one of a subclass.
 
     original: what the caller passed.
-    value: a numpy.ndarray itself, of native byte order, or a number; no instance of a class derived from these.
+    value: a plain numpy.ndarray of native byte order, or a plain number.
     type: its type in the language.
     layout: "C", "F" or "A" for an array, else "".
     copied: whether the value does not share the original's memory.
@@ -48,7 +48,7 @@ def shapes(given: Sequence[CallArgument]) -> dict[str, tuple[int, ...]]:
 
 
 def argument(name: str, original: object) -> CallArgument:
-    """Returns what a call passes for the parameter `name`, made a numpy.ndarray or number of no subclass.
+    """Returns what a call passes for the parameter `name`, converted to a plain numpy.ndarray or number: not one of a subclass.
 
     Raises PolymlTypeError for a value that the language does not have, PolymlOverflowError for an int that needs more than 64 bits.
     """
@@ -143,7 +143,7 @@ def _is_number(name: str, original: object) -> bool:
 
 
 def _number(name: str, original: object) -> object:
-    """Returns a Python number without a subclass, or a NumPy scalar whose type the language has.
+    """Returns a number as a plain Python number, not one of a subclass, or as a NumPy scalar.
 
     Raises PolymlOverflowError for an int that needs more than 64 bits.
     """
