@@ -55,8 +55,8 @@ class PrefixSums:
         return True
 
     def begin(self, body: tuple[Node, ...], copies_of: Callable[[Instance], Iterable[InstanceCopy]]) -> None:
-        """Emits, at the start of a Jam with scans, the scans of single elements that an instance in it reads before another one
-        updates them; forgets what scans of an earlier Jam computed.
+        """Emits, at the start of a `Jam` (iterations that run together) with scans (prefix sums), the scans of single elements that
+        an instance in it reads before another one updates them; forgets what scans of an earlier Jam computed.
 
         body: the nodes in the Jam.
         copies_of: returns the copies of an instance, one for each vector of iterations that run together.
