@@ -45,7 +45,7 @@ def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float],
 def python(called: str, reason: str, where: str) -> str:
     """Returns the text of `Kernel.explain` for a call that runs as plain Python.
 
-    called: the signature; "" where the arguments have no types of polyml.
+    called: the types of the arguments as text; "" where polyml has no types for them.
     reason: why the call is not compiled.
     where: the kernel's name, file and line.
     """

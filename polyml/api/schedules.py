@@ -138,8 +138,8 @@ class Schedulable(Inspected):
         return self._compiling(made)
 
     def _saved_types(self, arguments_: tuple[str, ...], where: str) -> tuple[tuple[ArgType, ...], tuple[str, ...], None]:
-        """Returns (types, layouts, None) of the arguments that a schedule's file names. Raises ScheduleError for texts that are no
-        types.
+        """Returns (types, layouts, None) of the arguments that a schedule's file names; None is in the place of sizes, as the file
+        has none. Raises ScheduleError for texts that are no types.
 
         arguments_: the texts, such as "f64[:] C" or "int".
         where: the file, as messages call it.

@@ -70,8 +70,8 @@ class PartCall:
 
         After a few calls that ran as Python, Python runs the statements from then on.
 
-        values: the arguments of the statements as a Python function.
-        given: the arguments of the kernel, which are some of these.
+        values: the arguments of the Python function that was made of the statements.
+        given: those of them that the kernel takes.
         """
         try:
             result = self._kernel(*given)
@@ -96,11 +96,11 @@ class PartCall:
         self._dropped()
 
     def _compared(self, values: tuple, given: tuple):
-        """Returns the result of a call that is timed, by the kernel and by Python in turn; after six calls of each, the faster one
-        is kept.
+        """Times a call, which is made by the kernel and by Python in turn, and returns its result. After six calls of each, the one
+        that was faster makes all later calls.
 
-        values: the arguments of the statements as a Python function.
-        given: the arguments of the kernel, which are some of these.
+        values: the arguments of the Python function that was made of the statements.
+        given: those of them that the kernel takes.
         """
         compiled, plain = self._times
         if len(compiled) <= len(plain):

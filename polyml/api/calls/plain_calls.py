@@ -80,7 +80,7 @@ class Kinds:
     seen: dict[tuple, int] = field(default_factory=dict)
 
     def find(self, values: Sequence[object], scope: object) -> Plain | None:
-        """Returns the plain call to run at once for arguments of these kinds; None where they have to be looked at.
+        """Returns the plain call to run at once for arguments of these kinds; None where each argument has to be examined first.
 
         scope: the settings in force.
         """

@@ -117,7 +117,8 @@ class Specialisation:
         return self.artifact is not None and self.artifact.sized
 
     def entry(self, count: int, guards: tuple[CaptureGuard, ...], check_overlap: bool) -> Entry:
-        """Returns a function that calls the code with a kernel's arguments; it is kept for later calls of the same form.
+        """Returns a function that calls the code with a kernel's arguments; for the same thread count and guards it is made only
+        once.
 
         count: how many threads run the code; 0: one for every core.
         guards: tests at entry that the function's outside names are bound to the same objects.

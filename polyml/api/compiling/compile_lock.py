@@ -48,8 +48,8 @@ def is_alone() -> bool:
 def without_collections() -> Iterator[None]:
     """Switches Python's garbage collector off inside a `with` block.
 
-    A compilation makes so many objects that Python would look for cycles in all that was ever imported, which takes as long as a
-    stage and finds few.
+    A compilation makes so many objects that Python would look for cycles in all that was ever imported, which takes as long as one
+    stage of the compiler and finds few.
     """
     was_enabled = gc.isenabled()
     gc.disable()

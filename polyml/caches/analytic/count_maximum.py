@@ -15,7 +15,8 @@ MOST_SLICES = 64  # values of one parameter for each of which those of another a
 
 
 def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
-    """Returns the largest value of a count over a nonempty set { : ... } of parameters, and the values of the parameters there.
+    """Returns (value, {parameter: its value}): the largest value that a count takes over a nonempty set { : constraints on
+    parameters }, and parameters with which it does.
 
     Raises CannotCount where too many values of the parameters would have to be tried.
     """
@@ -24,7 +25,8 @@ def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
 
 
 def _argmax(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
-    """Returns the largest value of a polynomial over a region of parameters, and values of the parameters where it is reached.
+    """Returns (value, {parameter: its value}): the largest value that a polynomial takes over a region, a set of parameters, and
+    parameters with which it does.
 
     Raises CannotCount where too many values would have to be tried.
     """

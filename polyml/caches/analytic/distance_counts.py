@@ -58,7 +58,7 @@ class MissFormula:
 
 @dataclass(frozen=True)
 class Spread:
-    """A Spread tells how the reuse distances of a region's points are distributed.
+    """A Spread tells how the reuse distances of a region's points, which are uses of cache lines, are distributed.
 
     points: how many points there are.
     least, greatest: the bounds of their distances.
@@ -180,10 +180,11 @@ def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.nda
 
 
 def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:
-    """Returns how many points the set `missing` has: those of a region whose linear distance is at least the lines of a cache.
+    """Returns how many points the set `missing` has: those points of a region whose reuse distance, a linear function, is at least
+    the number of lines of a cache.
 
-    The coordinate with the largest factor in the distance is taken value by value, but only where some points miss and others do
-    not.
+    One coordinate, on which the distance depends most, takes each of its values for which some points miss and others do not; the
+    points are counted for each of these, and at once for all values for which all points miss.
 
     Raises CannotCount where there are too many values.
     """

@@ -205,7 +205,9 @@ class Measure:
             return None, UNKNOWN, at
 
     def _box(self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set) -> Amount:
-        """Returns an upper bound: how many points the box around a set of elements has, or that box's image under `mapped`."""
+        """Returns an upper bound on the number of points of a set of elements, or of the points that `mapped` relates them to: it
+        counts all points in the smallest box around the elements.
+        """
         try:
             with polyhedra.budget(BOX_OPERATIONS):
                 counted = _counted(polyhedra.box_around(elements), mapped, BOX_STEPS)

@@ -209,7 +209,8 @@ def _clock(sizes: Iterable[str], all_uses: Sequence[LineUses]) -> tuple[str, ...
 
 
 def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
-    """Returns a polynomial in which coordinates of time are replaced by what equalities of the region say they are.
+    """Returns a polynomial in which coordinates of time are replaced by the expressions that equalities of the region give for
+    them.
 
     clock: the names of the coordinates of time.
     """

@@ -66,9 +66,11 @@ def set_count(level: CacheLevel) -> int:
 
 
 def strided_walks(accesses: ScheduledAccesses, levels: Sequence[CacheLevel]) -> tuple[StridedWalk, ...]:
-    """Returns what each reference accesses along each loop that moves its address by a constant stride: lines, and sets of caches.
+    """Returns, for each reference and each loop that moves its address by a constant stride, which lines and sets of caches it
+    accesses.
 
-    The loop counts one iterator of the statement, the subscripts are linear in it, and it has more than one iteration.
+    Only loops with more than one iteration are taken, each of which runs through one iterator of the statement, in which the
+    subscripts are linear.
 
     levels: caches with lines of one length.
 
@@ -151,7 +153,7 @@ def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
 
 
 def _own(loop: Loop, statement: Statement) -> isl.PwAff:
-    """Returns a loop's iterator as a function { S[i] -> [(e)] } of the instances of one statement."""
+    """Returns a loop's iterator as a function { S[i] -> [(e)] } of the iterators of one statement."""
     return next(piece for piece in pieces(loop.member) if piece.domain().get_tuple_name() == statement.name)
 
 

@@ -37,7 +37,10 @@ class Tile:
     seconds: float = field(compare=False)
 
     def lines(self, values: Mapping[str, int]) -> int | None:
-        """Returns the number of lines of all arrays in a full tile, for values of all names; None where some are not counted."""
+        """Returns the number of lines of all arrays in a full tile; None where some are not counted.
+
+        values: of all names in the formulas: sizes, tile sizes and first iterations.
+        """
         counts = [f.lines.count for f in self.interior if f.lines.count is not None]
         return None if len(counts) < len(self.interior) else sum(each.evaluate(values) for each in counts)
 

@@ -72,7 +72,7 @@ class _LevelFunctions:
 
     @property
     def sets(self) -> SimulatedLevel:
-        """Returns what emits the code that uses the caches of the level."""
+        """Returns the object that emits the code that uses the caches of the level."""
         return self.layout.sets(self.number)
 
     @property
@@ -101,9 +101,10 @@ class _LevelFunctions:
             yield self._unit("fill", "void", "ptr %count, i64 %line", self._fill)
 
     def _unit(self, name: str, result: str, arguments: str, define) -> Unit:
-        """Returns an LLVM function `name_k` of level k, whose body `define` emits.
+        """Returns an LLVM function `name_k`, where k is the number of the level, whose body `define` emits.
 
-        result, arguments: the LLVM type of the result, and the declarations of the arguments behind the state.
+        result: the LLVM type of the function's result.
+        arguments: the declarations of its arguments after the simulator's state.
         """
         full = f"{name}_{self.number}"
         fn = FunctionBuilder(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
@@ -183,7 +184,7 @@ class _LevelFunctions:
         return fn.emit(f"call fastcc i32 @touch_{self.number + 1}(ptr %state, ptr %count, i64 %line, i32 {write})")
 
     def _write_on(self, fn: FunctionBuilder) -> None:
-        """Emits that an access, where it is a write, goes on to the next level at once."""
+        """Emits code that passes the access on to the next level at once if it is a write."""
         writes, done = fn.block("writes"), fn.block("on")
         fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)
         fn.current = writes

@@ -91,9 +91,7 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether a use of the line would change nothing: it is the last used one, and, if `dirty` is True,
-        also dirty.
-        """
+        """Emits code that tells whether a use of the line would change nothing: it was used last, and is dirty if `dirty` is True."""
 
     @abstractmethod
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
@@ -220,8 +218,8 @@ class Lru(SetAssociative):
     """
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether the line is the first of its set, which is the last used one, and, if `dirty` is True, also
-        dirty.
+        """Emits code that tells whether a line is the first, and so the last used one, of its set, and dirty too if `dirty` is
+        True.
         """
         return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
@@ -276,9 +274,7 @@ class Plru(SetAssociative):
         return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
-        """Emits code that makes a line that was found the last used one, dirty where `dirty` is 1, and sets the tree's bits to lead
-        elsewhere.
-        """
+        """Emits code that makes a line the last used one, dirty where `dirty` is 1, and sets the tree's bits to lead elsewhere."""
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
@@ -315,7 +311,7 @@ class Plru(SetAssociative):
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def declarations(self) -> dict[str, str]:
-        """Returns LLVM declarations by name: tables of the tree's bits to change for each way, and functions that are called."""
+        """Returns LLVM declarations by name: tables of the tree's bits that a use of each way changes, and called functions."""
         away = [self._away(way) for way in range(self.ways)]
         path = ", ".join(f"i32 {~mask}" for mask, _ in away)
         value = ", ".join(f"i32 {bits}" for _, bits in away)
@@ -354,9 +350,7 @@ class Plru(SetAssociative):
         return fn.emit(f"sub i32 {node}, {self.ways}")
 
     def _turn(self, fn: FunctionBuilder, address: str, way: str) -> None:
-        """Emits code that sets the bits of a set's tree so that they lead away from a way. address: the set's address. way: the
-        way's number.
-        """
+        """Emits code that sets the bits of the tree of the set at `address` so that they lead away from way number `way`."""
         tree, found = self._tree(fn, address), []
         for table in ("path", "away"):
             place = fn.emit(f"getelementptr i32, ptr @plru_{table}_{self.ways}, i32 {way}")

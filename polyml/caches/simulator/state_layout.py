@@ -82,7 +82,7 @@ class StateLayout:
 
     @property
     def written(self) -> int:
-        """Returns the byte offset in the state of the counters of lines written back, (array, level)."""
+        """Returns the byte offset of an array of counters, [array, level], of the lines that a level wrote back."""
         return state_header.HEADER_BYTES
 
     @property
@@ -214,7 +214,7 @@ def counter(fn: FunctionBuilder, base: str, number: int, by: str = "1") -> None:
 
 
 def count_written(fn: FunctionBuilder, layout: StateLayout, number: int, line: str) -> None:
-    """Emits that a line that level `number` writes back is counted for the array that the line belongs to."""
+    """Emits code that counts a line that level `number` writes back, for the array that the line belongs to."""
     arrays = state_header.get(fn, state_header.ARRAYS, "ptr")
     array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")
     row = fn.emit(f"zext i16 {array} to i64")

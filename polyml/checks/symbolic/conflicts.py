@@ -100,9 +100,10 @@ class Conflicts:
             self._regions.pop()
 
     def touched(self, place: Place, instance: Instance, *, writes: bool, update: str) -> None:
-        """Records an access in every loop around. Raises Violation where it conflicts with one of another iteration.
+        """Records an access in every loop around it that runs its iterations at the same time. Raises Violation where it conflicts
+        with an access by another iteration.
 
-        update: the operator of the reduction that makes it, or "".
+        update: the operator of the reduction of which the access is a part; "" where it is part of none.
         """
         for region in self._regions:
             region.touched(place, instance, writes, update)

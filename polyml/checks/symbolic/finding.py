@@ -31,7 +31,9 @@ class Finding:
 
 
 class Violation(Exception):
-    """A Violation is raised where a run cannot go on: the program breaks a rule of its own, whatever it is compared with."""
+    """A Violation is raised where a run cannot go on because the program does something that is wrong by itself, such as a conflict
+    of iterations that run at the same time, or a read of memory that holds another element.
+    """
 
     def __init__(self, finding: Finding):
         super().__init__(str(finding))

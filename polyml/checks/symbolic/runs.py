@@ -30,7 +30,7 @@ PHASE = 5  # elements from the start of a cache line to where arrays of numbers 
 
 
 class TooManyInstances(Exception):
-    """A TooManyInstances is raised where a run has more instances than it may have."""
+    """A TooManyInstances is raised where a run has more instances than its caller allows."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ class Run:
     """A Run is what came of running a program on symbolic values.
 
     events: the instances that ran, in their order, up to the finding.
-    visible: the elements that changed and that the caller sees afterwards, and scalars, by memory location.
-    finding: the rule of its own that the program broke; None where it broke none.
+    visible: {memory location: content} of the elements that changed and that the caller sees afterwards, and of scalars.
+    finding: what the program did that is wrong by itself, such as a conflict of iterations that run at the same time; None if
+        nothing.
     """
 
     events: Sequence[InstanceEvent]
@@ -91,7 +92,9 @@ class Executable:
         self._parts = [self._block(nodes, lanes=False) for nodes in (program.before, program.body)]
 
     def run(self, sizes: Mapping[str, int], most: int) -> Run:
-        """Runs the program at given sizes and returns what came of it. Raises TooManyInstances where more than `most` would run."""
+        """Runs the program at given sizes and returns what came of it. Raises TooManyInstances where it has more than `most`
+        instances.
+        """
         program = self._program
         team = {program.threads: THREADS, program.thread: 0} if program.threads else {}
         known = {**sizes, **dict.fromkeys(program.phases, PHASE), **team}

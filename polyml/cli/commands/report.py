@@ -108,7 +108,7 @@ def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: M
 
 
 def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:
-    """Returns the settings that the words of the command line stand for. Raises ConfigError for words that stand for none."""
+    """Returns the settings that texts of the command line stand for. Raises ConfigError for a text that stands for none."""
     caches = () if spec.cache is None else cache_spec.parse(spec.cache)
     tile = () if spec.tile is None else _sizes("--tile", spec.tile, "of tiles, outermost first, as in 32,32,64")
     threads = whole_number(spec.threads, 0, MOST_THREADS)
