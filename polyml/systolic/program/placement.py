@@ -59,8 +59,8 @@ class Placement:
         self._elements: dict[int, Row] = {}  # by the access's id
 
     def events(self, name: str, instances: isl.Set, fold: FoldExtent, memory: Memory, element: Row) -> Events | StridedEvents:
-        """Returns the loads or stores of some instances of a statement: at which PE and in which cycle which element of a memory is
-        due.
+        """Returns the loads or stores of one access by some instances of a statement: which element of a memory each of them reads
+        or writes, at which PE and in which cycle of the fold.
 
         name: the statement's name.
         element: the element's position, as an affine function of the iterators.

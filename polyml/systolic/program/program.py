@@ -153,7 +153,9 @@ class NestProgram:
     # -- what comes in -----------------------------------------------------------------------------------------------
 
     def _operand(self, register: Register, fold: FoldExtent) -> Operand:
-        """Returns where the values of a register come from in a fold: links, wires, and loads from memory."""
+        """Returns where the values of a register come from in a fold: links to other PEs, wires along rows and columns, and loads
+        from memory.
+        """
         name, read = register
         each, instances = self.datapaths[name], fold.instances[name]
         if read >= len(each.statement.reads):

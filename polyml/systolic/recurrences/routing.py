@@ -70,8 +70,8 @@ def read_of(
 
 
 def _elements(access: Access, domain: isl.Set, flow: Mapping[str, isl.Map], embedding: Embedding) -> isl.UnionMap:
-    """Returns { element_A[e] -> p }: the elements that no statement made, and the points of the index space whose instances read
-    them by this access.
+    """Returns { element_A[e] -> p }: the elements e of the array A that no statement made before the access reads them, and the
+    points of the index space whose instances read them by this access.
 
     flow: by statement, the flow dependences into the read.
     """

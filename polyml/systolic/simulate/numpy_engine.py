@@ -272,7 +272,10 @@ class _Transfer:
         self.slices, self._along = slices, history.along(link)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the values that the PEs `where` take in a cycle."""
+        """Returns the values that some PEs take by the link in a cycle.
+
+        where: these PEs, by number.
+        """
         return self._along(cycle)[where]
 
 

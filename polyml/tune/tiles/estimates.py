@@ -201,7 +201,9 @@ class Estimates:
         return {s: Candidate(s, n, found) for s, n, found in zip(product(*self.choices), of_tiles, zip(*estimates))}
 
     def _once(self, level: CacheLevel, estimates: list[float]) -> list[float]:
-        """Returns a cache's estimates, limited to one miss for each line of the arrays where the cache has room for all arrays."""
+        """Returns the estimates of a cache's misses. Where all arrays together fit into the cache, none is greater than the number
+        of their lines, since each line misses once at most.
+        """
         of_arrays = sum(place.size_bytes for place in self.places.values()) / level.line_bytes
         return [min(of_arrays, each) for each in estimates] if of_arrays <= level.lines else estimates
 

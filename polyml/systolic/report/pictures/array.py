@@ -173,8 +173,8 @@ class Scene:
         return move.lane, further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), signs_of(delta)
 
     def _wires_of(self, move: Transit) -> list[WireKey]:
-        """Returns the wires that a move uses in this cycle: the link that the element is on; all links of its way where it takes no
-        time.
+        """Returns the wires that an element in transit uses in this cycle: the link that it is on, or all links of its way if it
+        takes the way within one cycle.
         """
         delta = delta_between(move.source, move.target)
         if is_across(delta):
