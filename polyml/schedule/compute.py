@@ -60,7 +60,7 @@ class Scheduled:
     sized: whether its tiles depend on the sizes that it was chosen by.
     cut: whether a component is in slabs, in tiles over time or in chunks of rows.
     related: whether code is to take for granted that sizes are related as they are in the call.
-    operations: of isl that the search took, where they were counted.
+    operations: how many operations of isl the search took; 0 where they were not counted.
     """
 
     tree: isl.Schedule
@@ -82,7 +82,8 @@ class ScheduleRequest:
     fusion: the choice of fused loops, as in `Options`.
     pieces: statements that index-set splitting made; their nests keep the source's order (`distribution.divide`).
     sizes: values of parameters to choose tile sizes by; the schedule is legal for all others too.
-    free: how many sizes code cannot compute from others; where they are many, there are no tiles over time.
+    free: how many sizes are independent, without those known to equal another one or to differ from it by a constant; where there
+        are many, there are no tiles over time.
     """
 
     machine: CpuMachine
@@ -168,7 +169,7 @@ class _ProgramPart:
 
 @dataclass(frozen=True)
 class _Planner:
-    """The steps from a SCoP to its schedule, for one request: affine loops, cuts, tiles, and the proof.
+    """The steps from a SCoP to its schedule, for one request: isl's loops, slabs or tiles over time, other tiles, and the proof.
 
     reductions: by statement, the updates whose order is free.
     """
@@ -210,7 +211,7 @@ class _Planner:
         return Scheduled(mapped, notes, sized)
 
     def _in_chunks(self, whole: _ProgramPart) -> Chunked:
-        """Returns the schedule with chunks of rows around nests, proved legal; no schedule but a note why where that fails."""
+        """Returns the schedule with nests in shared loops over chunks of rows, proved legal; else no tree and a note why."""
         try:
             with budget(CHUNK_OPERATIONS):
                 found = apply(in_chunks, whole.tree, whole.scop, whole.dependences, self.request.machine, self.request.sizes)
@@ -226,7 +227,7 @@ class _Planner:
         check_parallel(tree, part.scop, part.dependences, self.reductions)
 
     def _affine(self, whole: _ProgramPart, sizes: Mapping[str, int] | None) -> tuple[isl.Schedule, Notes]:
-        """Returns the loops of each component before tiling, and notes: the source's around split index sets, else isl's.
+        """Returns the loops before tiling, and notes: the source's for nests with split index sets, isl's for all others.
 
         sizes: values of parameters to choose fusion by.
         """
@@ -261,14 +262,14 @@ class _Planner:
         return {name: r for name, r in self.reductions.items() if name in scop.statements}
 
     def _is_divided(self, scop: Scop) -> bool:
-        """Returns whether the SCoP has statements that index-set splitting made, whose loops are known."""
+        """Returns whether the SCoP has statements that index-set splitting made; these keep the loops of the source."""
         return not self.request.pieces.isdisjoint(scop.statements)
 
     def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
-        """Returns a part with blocks of contractions, tiles and threads; notes; and whether the result is proved legal already.
+        """Returns a part with contractions in blocks and with tiles and threads; notes; and whether that is proved legal already.
 
         sizes: values of parameters to choose block sizes by.
-        slab: iterations of the slab of a blocked factorization, where the part is one of a slab; else 0.
+        slab: how many iterations a slab of a blocked factorization has, where the part belongs to one; else 0.
         """
         request = self.request
 
@@ -320,7 +321,7 @@ class _Planner:
             return None, (f"not cut into slabs or tiles over time: {problem.message}",)
 
     def _component_in_cut(self, part: _ProgramPart, cut: Slabs | TimeTiles | None) -> tuple[isl.Schedule, Notes]:
-        """Returns one component's schedule, in slabs or tiles over time, or mapped without these where `cut` is None; and notes."""
+        """Returns one component's schedule, and notes: in the slabs or tiles over time `cut`, or in usual tiles for None."""
         made: tuple[isl.Schedule | None, Notes] = (None, ())
         if isinstance(cut, TimeTiles):
             made = apply(tile_time, part.tree, cut, parallel=self.request.parallel)
@@ -330,9 +331,10 @@ class _Planner:
         return self._mapped(part, self.request.sizes)[:2] if tree is None else (tree, notes)
 
     def _sizes_in(self, cut: Slabs, scop: Scop) -> Mapping[str, int] | None:
-        """Returns the values of parameters, with one for SLAB, by which the parts of a slab choose their tiles; None for no sizes.
+        """Returns values of parameters by which a slab's parts choose tiles; SLAB is where it begins. None where sizes are unknown.
 
-        Where index sets are split, the slab is the middle one, so that the pieces before and behind it are of the same size.
+        The slab is the loop's first one; where index sets are split, it is the middle one, since the pieces before and behind it
+        are then of the same size.
         """
         sizes = self.request.sizes
         return None if sizes is None else {**sizes, SLAB: middle(cut, scop, sizes) if self._is_divided(scop) else 0}
@@ -340,7 +342,7 @@ class _Planner:
     def _part_of_slab(
         self, component: _ProgramPart, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
     ) -> tuple[isl.Schedule, Notes]:
-        """Returns the schedule of one part of a component's slabs, made as for a kernel of its own, and notes.
+        """Returns the schedule of one part of a component's slabs, searched and tiled as if it were a kernel of its own, and notes.
 
         sizes: values of parameters, SLAB among them, to choose tiles by.
         instances: those of the part.

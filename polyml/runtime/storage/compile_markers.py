@@ -40,12 +40,13 @@ def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None
 
 
 def ended_in(cache: Cache | None, kernel: str | None) -> int:
-    """Returns the last of the kernel's forms, from form 0 on, during each of which a compiling process ended; -1 where none did.
+    """Returns the last of the kernel's forms 0, 1, ... each of which ended the process that compiled it; -1 where form 0 did not.
 
-    Forms are the ways to compile a kernel, each simpler than the one before.
+    A form is a way to compile a kernel; form 0 is the best, and each later one is simpler. A process was ended where its marker is
+    still in the cache although the process is gone.
 
-    cache: where the markers of `working` are kept
-    kernel: the name of the kernel's entry in the cache
+    cache: where the markers of `working` are kept.
+    kernel: the name of the kernel's entry in the cache.
     """
     last = -1
     if cache is not None and kernel is not None:
@@ -59,7 +60,12 @@ def _name(kernel: str, form: int) -> str:
 
 
 def _has_ended(cache: Cache, name: str) -> bool:
-    """Returns whether a marker is in the cache and the process that wrote it is gone; a marker that is too old is removed."""
+    """Returns whether a marker (a file that a process writes while it compiles) is in the cache though that process is gone.
+
+    A marker older than LASTS_SECONDS is removed and does not count.
+
+    name: the marker's name in the cache.
+    """
     content = cache.get(name)
     if content is None:
         return False
@@ -75,9 +81,11 @@ def _has_ended(cache: Cache, name: str) -> bool:
 
 
 def _began(process: int) -> str:
-    """Returns when a process began, as the system writes it; "" for a process that is gone.
+    """Returns the time at which a process began, as the text that the system has for it; "" for a process that is gone.
 
-    Where the system does not tell when, "there" is returned for every process that there is.
+    On a system without /proc, "there" is returned for every running process.
+
+    process: its number.
     """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:

@@ -139,9 +139,9 @@ class Cache:
         return _fault((self.folder, os.path.join(self.folder, _LAYOUT)))
 
     def made(self) -> bool:
-        """Makes the cache's folder, for other files than entries, and returns whether it is trusted.
+        """Makes the cache's folder, and returns whether it is trusted: whether only this user or root may write into it.
 
-        Raises OSError where it cannot be made.
+        It is for callers that keep files other than entries there. Raises OSError where the folder cannot be made.
         """
         _make(self.folder)
         return not self.fault()
@@ -200,7 +200,7 @@ class Cache:
         return os.path.join(self.folder, _LAYOUT, name[-2:], name + _SUFFIX)
 
     def _distrusted(self, path: str) -> bool:
-        """Returns whether other users may decide what is in the folders of an entry; if so, it also warns once."""
+        """Returns whether other users may write into the folders around the entry at this path; if so, it also warns once."""
         within = os.path.dirname(path)
         fault = _fault((self.folder, os.path.dirname(within), within))
         if fault:
@@ -209,7 +209,7 @@ class Cache:
         return bool(fault)
 
     def _is_intact(self, path: str) -> bool:
-        """Returns whether an entry's file can be read, is undamaged and stands in its place, or was removed meanwhile."""
+        """Returns whether the entry at this path is readable, undamaged and rightly named, or else was removed meanwhile."""
         name = os.path.basename(path).removesuffix(_SUFFIX)
         try:
             unseal(name, _read(path))
@@ -228,7 +228,10 @@ class Cache:
         self.evict()
 
     def _files(self, suffix: str = _SUFFIX, layout: str = "") -> Iterator[_File]:
-        """Yields the files whose names end as `suffix`, of one layout of the cache's folders, or of all that there ever were."""
+        """Yields the files of the cache whose names end as `suffix`.
+
+        layout: the version of the cache's folders, such as "v2", whose files are meant; "" for those of all versions.
+        """
         for each in _folders(self.folder):
             if each.name != layout if layout else not _LAYOUTS.fullmatch(each.name):
                 continue
@@ -295,7 +298,11 @@ def _read(path: str) -> bytes:
 
 
 def _written(path: str, sealed: bytes) -> None:
-    """Writes an entry as a whole, also while other processes remove folders and files. Raises OSError where it cannot."""
+    """Writes an entry's file as a whole, never half of it; tries again where other processes remove its folder meanwhile.
+
+    sealed: the content with its checksum.
+    Raises OSError where the file cannot be written.
+    """
     for attempt in range(_ATTEMPTS):
         try:
             _write(path, sealed)

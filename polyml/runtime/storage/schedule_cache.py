@@ -42,10 +42,11 @@ def remembered(
 ) -> Scheduled:
     """Returns a schedule of a SCoP: one that the cache has and that is proved to be legal, else what `compute` finds.
 
-    A schedule from the cache takes from isl's budget what its search took, so that later stages have the same left.
+    A schedule from the cache is charged with as many operations of isl, whose number is limited, as its search once took, so that
+    later stages decide the same with and without the cache.
 
     cache: where schedules are kept; None: nowhere.
-    budget: seconds of the whole compilation, by which a search may be given up.
+    budget: seconds for the whole compilation; a search that takes longer is given up, so the schedule may depend on them.
     """
     if cache is None:
         return compute(scop, dependences, request, reductions)

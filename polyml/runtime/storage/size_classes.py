@@ -19,11 +19,12 @@ _LITTLE_OF_MANY = 4
 
 @dataclass(frozen=True)
 class Sizes:
-    """A Sizes says for which sizes of arrays one form of a kernel's code is made.
+    """The sizes of arrays for which one variant of a kernel's code is made, and those for which it is used.
 
-    extents: (array, extents) of the call; None: the code expects nothing of them.
-    limits: (array, least and greatest extent of each dimension) for which the form is used.
-    is_related: whether the code may rely on sizes that are equal in the call, or nearly so, and is then used for no others.
+    extents: (array, its extents) in the call for which the code is made; None: the code is made for no sizes in particular.
+    limits: (array, the least and the greatest extent of each dimension): the code is used for calls within these.
+    is_related: whether the code may rely on which extents of the call are equal, or differ by a small constant; it is then used for
+        no calls in which they are not.
     """
 
     extents: tuple[tuple[str, tuple[int, ...]], ...] | None
@@ -32,9 +33,10 @@ class Sizes:
 
 
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Returns the sizes for which code is made in a call with arrays of these shapes.
+    """Returns the sizes for which code is made, and for which it is then used, in a call with arrays of these shapes.
 
-    These are about the sizes of the call, or, where all its arrays are small, the sizes of all small arrays.
+    It is made for the shapes of the call and used for extents near these; where all arrays are small, it is made for no sizes in
+    particular and used for all small arrays.
     """
     little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays.items()}
     if all(extent <= little[name] for name, shape in arrays.items() for extent in shape):
@@ -85,7 +87,9 @@ class SizeRelation:
 
 
 def size_relations(extents: Iterable[tuple[str, int, int]]) -> tuple[SizeRelation, ...]:
-    """Returns, for each extent that differs by at most NEAR from one of the same dimension before it, the relation of the two.
+    """Returns, for each extent that differs by at most NEAR from an earlier one of the same dimension, how the two differ.
+
+    An extent is compared with those before it of other arrays, in order, but not with extents for which a relation was found.
 
     extents: (array, dimension, extent).
 

@@ -12,7 +12,7 @@ from polyml.model.core.scop import Scop
 def strongly_connected_components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
     """Returns the instances { S[i] } of each strongly connected component, in an order that keeps the dependences.
 
-    Components in any order otherwise follow the source.
+    Where the dependences leave a choice, components are in the order of the source.
     """
     names = list(scop.statements)
     after: dict[str, set[str]] = {name: set() for name in names}

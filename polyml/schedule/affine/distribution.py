@@ -49,8 +49,10 @@ class _DistributedNest:
 class Divided:
     """A SCoP whose index sets are split and whose nests are distributed.
 
+    scop: the SCoP with the new statements.
     found: its dependences.
-    pieces: by the name of each new statement, the domain { S[i] } of the statement of which it is a piece.
+    pieces: by the name of each statement that the splitting made, the domain { S[i] } of the statement that was split.
+    _parts: its outermost nests in order, the distributed ones as shared outer loops and each statement's inner loops.
     """
 
     scop: Scop
@@ -86,7 +88,7 @@ def divide(scop: Scop, found: Dependences) -> Divided | None:
 
 
 def with_versions(given: Divided) -> Divided | None:
-    """Returns the SCoP with copies of those operands of contractions that others overwrite; None where there are none."""
+    """Returns the SCoP in which contractions read copies of operands that other statements overwrite; None where there are none."""
     scop = given.scop
     parts: list[_DistributedNest | isl.Schedule] = []
     for part in given._parts:
@@ -129,10 +131,11 @@ def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Se
 
 
 def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, depth: int) -> isl.PwAff | None:
-    """Returns the time { copy[i] -> [(t)] } in an outer loop of a statement that copies an element: that of the element's reader.
+    """Returns when a copying statement runs in an outer loop, { copy[i] -> [(t)] }: when the statement runs that reads the copy.
 
-    None where the time depends on inner loops of the reader.
+    None where that depends on inner loops of the reader.
 
+    copy, reader: the statement that copies an element, and the one that reads the element.
     band: the outer loop.
     depth: how many outer loops there are.
     """

@@ -38,10 +38,10 @@ def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everythin
 
 
 class _FusionCriteria:
-    """The criteria by which two groups of statements, children of a sequence, are fused. What is found is kept for later questions.
+    """The conditions under which two groups of statements, children of a sequence, are fused; each answer is computed once.
 
     everything: whether groups are fused wherever it is legal.
-    separate: pairs of groups that were compared already and are not fused, each with whether there were groups between them.
+    separate: pairs of groups found not to be fused, by their filters, each with whether other groups stood between the two.
     """
 
     def __init__(self, scop: Scop, dependences: Dependences, everything: bool):
@@ -89,9 +89,10 @@ class _FusionCriteria:
         return self._groups[text]
 
     def joinable(self, group: Tree, band: Tree) -> bool:
-        """Returns whether another nest may share the band's first loop.
+        """Returns whether the group's nest may share the first loop of its band with other nests.
 
-        The loop must be parallel and, where the band is to be tiled, one whose tiles others may share.
+        That loop must be parallel. Where the band is deep enough to be tiled, tiles must also reuse data, and the loop must go over
+        batches or rows (`LoopRole`), as the outermost loops over tiles do.
         """
         if not _first_is_parallel(band):
             return False
@@ -111,7 +112,10 @@ class _FusionCriteria:
         return mine.intersect_params(theirs.params()).is_equal(theirs.intersect_params(mine.params()))
 
     def share_data(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Returns whether both groups access some element in the same iteration of the member, in most of their iterations."""
+        """Returns whether most instances of one group access an element that the other accesses in the same iteration of `member`.
+
+        Arrays that both groups go through column by column do not count.
+        """
         mine, theirs = self._accesses(first), self._accesses(second)
         for array in self._arrays(first) & self._arrays(second):
             if all(self._has_columns(group, array, member.get_at(0)) for group in (first, second)):
@@ -134,9 +138,9 @@ class _FusionCriteria:
         return self._named[key]
 
     def _has_columns(self, group: Tree, array: str, member: isl.UnionPwAff) -> bool:
-        """Returns whether each iteration of the loop goes down a column of the array, and the next one down the column beside it.
+        """Returns whether an access of the group goes down one column of the array in each iteration of `member`.
 
-        Such loops are better exchanged so that they go along rows, which one loop around several nests forbids.
+        Such loops are better exchanged so that they go along rows, which is not possible once `member` is shared by several nests.
         """
         for name in self._group(group)[1]:
             statement, along = self._scop.statements[name], iterators_of(member, name)
@@ -147,7 +151,7 @@ class _FusionCriteria:
         return False
 
     def _are_most(self, instances: isl.Set) -> bool:
-        """Returns whether the instances have as many dimensions as all instances of their statement."""
+        """Returns whether the instances have as many dimensions as their statement's domain, unlike a border or a diagonal."""
         every = self._scop.statements[instances.get_tuple_name()].domain
         return polyhedra.hull_dimension(instances) == polyhedra.hull_dimension(every)
 
@@ -216,7 +220,8 @@ def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> l
 def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) -> Tree | None:
     """Returns the two groups in one loop as a child of a sequence; None where they are not fused.
 
-    passes: whether groups between the two are passed, which pays only for a loop over the same range, without guards inside.
+    passes: whether the second group is moved past other groups between the two; that pays only for equal ranges of the loop, which
+        need no conditions inside it.
     """
     band, other = first.get("child", {}), second.get("child", {})
     if "schedule" not in band or "schedule" not in other:

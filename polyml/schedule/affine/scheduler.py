@@ -78,10 +78,10 @@ def _operations(scop: Scop) -> int:
 
 
 def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
-    """Returns whether the statement's loops, at least three, may be exchanged as they are.
+    """Returns whether the statement has at least three loops that may be tiled without skewing any.
 
-    They may not where a dependence of the statement on itself goes back along a loop, or where it depends on itself by way of
-    another statement in both directions of a loop, as in a stencil.
+    They may not where a dependence of the statement on itself goes back along a loop, or where it depends on itself through another
+    statement both forth and back along a loop, as in a stencil.
     """
     depth = len(statement.iterators)
     if depth < 3:
@@ -115,8 +115,8 @@ class _Constraints:
 
     domain: { S[i] }, the instances.
     validity: { S[i] -> T[j] }, the dependences.
-    simple: the dependences without what the domain implies, with which isl is many times faster on stencils; None where isl
-        fails on them, since it cannot carry a dependence that the domain alone bounds.
+    simple: the dependences without the constraints that the domain implies, with which isl is many times faster on stencils. None
+        where isl finds no schedule with them: without the domain's bounds, a dependence may be unbounded.
     """
 
     domain: isl.UnionSet
@@ -166,7 +166,7 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
 
 
 def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
-    """Returns the schedule with its own loops in their order; loops that carry no dependence become coincident, and bands merge."""
+    """Returns the schedule with the same loops in the same order, where parallel ones are coincident and bands merged if legal."""
 
     def known(node: isl.ScheduleNode) -> isl.ScheduleNode:
         band = band_of(node)
@@ -297,9 +297,9 @@ def _is_plain(member: isl.UnionPwAff) -> bool:
 def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
     """Returns the schedule with the source's loops for components whose skewed or exchanged loops cost more than they gain.
 
-    A skew costs the rows' contiguity. It pays where every iteration of the innermost loop depends on the one before
-    (Gauss-Seidel); where only a few iterations do (Floyd and Warshall's row and column k), it does not. In a sequence of vector
-    operations (a triangular solve) the inner loop is too short to share, so rows come first.
+    Skewed loops do not go along rows of memory. They pay where every iteration of the source's innermost loop needs the one before
+    (Gauss-Seidel), not where only a few do (row and column k in Floyd and Warshall's algorithm). Where a sequential outer loop
+    runs short vector operations (a triangular solve), loops along rows matter more than threads.
     """
     parts = []
     for part in components(schedule):
@@ -316,7 +316,7 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
 def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
     """Returns whether the innermost loops of the schedule go from row to row of arrays more often than the source's do.
 
-    Only a schedule of at most two loops, of which the outer one is sequential, counts.
+    It returns False for schedules with a parallel outermost loop, and for statements in more than two loops.
     """
     names = sorted(_names(schedule))
     if _outer_parallel(schedule) or any(len(scop.statements[n].iterators) > 2 for n in names):

@@ -24,9 +24,11 @@ from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 
 def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """Returns the schedule with a loop of one iteration fused with an earlier loop of the next iteration, where they share data.
+    """Returns the schedule with a loop delayed by an iteration of the loop around it, and fused with a loop before it.
 
-    The schedule itself is returned where there are no such loops, or fusing them would be illegal.
+        for t: { for i: S; for i: T }      ->      for t: for i: { T of iteration t - 1; S of iteration t }
+
+    Only loops that share data are fused. The schedule itself is returned where there are none, or fusing them would be illegal.
     """
     tree = parse_tree(str(schedule))
     shifted = _shifted(tree, scop)
@@ -37,7 +39,7 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
 
 
 def _shifted(node: Tree, scop: Scop) -> Tree:
-    """Returns the tree with loops shifted and fused in the outermost bands that allow it; the node itself where there are none."""
+    """Returns the tree with two inner loops fused as `shift` does, in outermost bands that allow it; the node itself for none."""
     made = _in_next(node, scop)
     if made is not None:
         return made
@@ -52,7 +54,7 @@ def _shifted(node: Tree, scop: Scop) -> Tree:
 
 
 def _in_next(node: Tree, scop: Scop) -> Tree | None:
-    """Returns the band `node` with a loop of its body fused with an earlier one of the next iteration.
+    """Returns the band `node` with two loops of its body as one, where the later runs one iteration of the band behind the earlier.
 
     Other children of the body remain in place. None where no two loops access the same elements when they are fused so.
     """
@@ -77,9 +79,9 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
 
 
 def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
-    """Returns two children of a sequence as one loop, in which the later child runs first, as it is of the iteration before.
+    """Returns two loops as one; in it, the statements of `later` run first, as theirs is the outer iteration before.
 
-    loop: { S[i] -> [(e)] }, the loop around both.
+    loop: { S[i] -> [(e)] }, the new loop for the statements of both.
     """
     both = isl.UnionSet(earlier["filter"]).union(isl.UnionSet(later["filter"]))
     order = [{"filter": later["filter"]}, {"filter": earlier["filter"]}]

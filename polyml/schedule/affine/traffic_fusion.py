@@ -79,11 +79,11 @@ def join_passes(
 
 @dataclass(frozen=True)
 class _FlatNest:
-    """A nest of few loops, outermost first, around a tree.
+    """A nest of few loops, with all that is inside them.
 
     domain: { S[i] }, its instances.
-    members: { S[i] -> [(e)] } of each loop.
-    child: the tree inside the loops; None: single statements.
+    members: { S[i] -> [(e)] } of each loop, outermost first.
+    child: the tree inside the loops; None where the statements stand directly inside them.
     """
 
     domain: isl.UnionSet
@@ -104,10 +104,10 @@ class _FusedNests:
     """Nests that share their first loop, or a single nest that is not fused yet.
 
     parts: the nests, in order.
-    given: the tree of a nest that was not fused; None for several.
-    permutable: whether the loops of a nest that was not fused may be exchanged.
+    given: the tree of a nest that is not fused yet; None for fused ones.
+    permutable: whether the loops of a nest that is not fused yet may be exchanged.
     parallel: whether the shared loop goes to threads.
-    partial: the arrays of which each thread has partial results.
+    partial: the arrays of which each thread then has partial results, added up behind the loop.
     free: whether the shared loop carries no dependence.
     """
 
@@ -132,7 +132,7 @@ class _FusedNests:
         return polyhedra.set_names(self.domain)
 
     def interchanged(self) -> Iterator[_FusedNests]:
-        """Yields the fused nests as they are; for a single permutable nest then also that nest with each other loop outermost."""
+        """Yields these nests; for a single nest whose loops may be exchanged, also with each of its other loops outermost."""
         yield self
         if self.given is None or not self.permutable:
             return
@@ -155,7 +155,7 @@ class _TrafficFusion:
     def node(self, node: Tree, prefix: tuple[isl.UnionPwAff, ...]) -> Tree:
         """Returns the tree with nests fused; the node itself where none are. prefix: the loops around the node.
 
-        Below a parallel loop nothing is fused, since threads have their work already.
+        Nothing inside a parallel loop is fused, since threads have their work already.
         """
         if "mark" in node or any(node.get("coincident", ())):
             return node
@@ -211,7 +211,7 @@ class _TrafficFusion:
         return made
 
     def _best(self, first: _FusedNests, second: _FusedNests, prefix: tuple[isl.UnionPwAff, ...]) -> _FusedNests | None:
-        """Returns the two fused in the way that saves most time; None where none saves enough, or `fusion.fuse` joins them."""
+        """Returns both nests fused so as to save most time; None where no way saves enough, or `fusion.fuse` fuses them anyway."""
         found: list[tuple[float, _FusedNests, int]] = []
         separate = 0
         for one in first.interchanged():
@@ -238,7 +238,7 @@ class _TrafficFusion:
         return best
 
     def _note(self, group: _FusedNests, separate: int, saved: int) -> None:
-        """Adds a note: which nests were fused, how, and that `saved` of the `separate` bytes that separate nests move are saved."""
+        """Adds a note on fused nests: how, and that they move `separate - saved` bytes instead of the `separate` bytes before."""
         results = "" if group.parallel else ", on one thread"
         if group.partial:
             results = f", partial results of {', '.join(group.partial)}"
@@ -247,7 +247,7 @@ class _TrafficFusion:
         self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
 
     def _time(self, moved: float, group: _FusedNests | None) -> float:
-        """Returns the time to move so many bytes, in units of one byte's time on all threads. group: None for separate nests."""
+        """Returns the time to move bytes, 1 being one byte's time on all threads. group: the fused nests; None: nests not fused."""
         cores = self._setting.machine.cores if self._setting.parallel else 1
         if group is not None and group.parallel:
             return moved + JOINING * cores * sum(map(self._traffic.array_bytes, group.partial))
@@ -274,7 +274,7 @@ class _TrafficFusion:
         return total
 
     def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
-        """Returns whether the shared loop goes along rows of the array, so that an iteration accesses an element of each row."""
+        """Returns whether the last subscript of some access to the array changes with the shared loop, which so goes along rows."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
             for name in (*first.names, *second.names)
@@ -295,7 +295,7 @@ class _TrafficFusion:
     def _together(
         self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
     ) -> _FusedNests | None:
-        """Returns both nests in one loop; None where that, or tiles that run one nest after the other, would break dependences."""
+        """Returns both nests in one loop; None where that, or tiles that run the first before the second, breaks dependences."""
         pairs = self._dependences_of(first.domain, second.domain, prefix)
         if not _forward(pairs, shared):
             return None
@@ -365,7 +365,7 @@ class _TrafficFusion:
 
 
 def _nest(part: _FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:
-    """Returns the nest as a child of a sequence, with those of its loops that `members` are."""
+    """Returns the nest as a child of a sequence, with only those of its loops around its body that `members` has."""
     if not members:
         return part.body()
     band = _band(members) if part.child is None else {**_band(members), "child": part.child}
@@ -377,7 +377,7 @@ def _band(members: Sequence[isl.UnionPwAff]) -> Tree:
 
 
 def _deep(first: _FlatNest, second: _FlatNest, inner: isl.UnionPwAff) -> _FlatNest:
-    """Returns two nests fused along both their loops, with the bodies one after the other. inner: the second loop, of both."""
+    """Returns two nests of two loops as one nest, with the bodies one after the other. inner: the second loop, for both."""
     bodies = [body for part in (first, second) for body in ([part.body()] if part.child is None else part.child["sequence"])]
     members = (first.members[0].union_add(second.members[0]), inner)
     return _FlatNest(first.domain.union(second.domain), members, {"sequence": bodies})

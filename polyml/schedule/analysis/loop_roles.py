@@ -13,14 +13,14 @@ from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, itera
 
 
 class LoopRole(IntEnum):
-    """The role of a loop in a contraction: which accesses move to other elements as it runs. The order is that of loops over tiles.
+    """The role of a loop in a contraction: which accesses go to other elements as it runs. Loops over tiles are in this order.
 
-    BATCH: every access moves, and the element written does not move to its neighbour.
-    ROWS: the element written moves, and some operand does not.
-    DEPTH: the element written does not move, so that the loop adds up.
-    PANEL: the element written moves to its neighbour, along the rows of memory.
-    COLUMNS: the same operands move as along the panel, but the element written does not move to its neighbour. Contractions
-        alone tell these loops from those of ROWS.
+    BATCH: all accesses go to other elements, and the element written does not go to its neighbour in memory.
+    ROWS: the element written changes, but does not go to its neighbour in memory, and some operand stays the same.
+    DEPTH: the element written stays the same, so that the loop adds up.
+    PANEL: the element written goes to its neighbour in memory, along a row.
+    COLUMNS: the same operands change as along the panel, but the element written does not go to its neighbour. Only contractions
+        have this role; elsewhere such loops are ROWS.
     """
 
     BATCH = 0

@@ -64,7 +64,7 @@ class Traffic:
         return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
-        """Returns the bytes of boxes around the elements { A[j] }; sets of fewer dimensions, such as a diagonal, do not count."""
+        """Returns the bytes of the smallest boxes around the elements { A[j] }; 0 where they fill none, as a diagonal does not."""
         total = 0
         for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
             dims = polyhedra.dimensions(piece)

@@ -29,8 +29,8 @@ _OPERATIONS = 5_000_000  # of isl, for one tree
 def planned(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})) -> tuple[Mapped, ...]:
     """Returns the launches that run the kernel, in order, with blocks of the usual sizes.
 
-    The loops are isl's parallel form with nests fused where every statement keeps as many loops for threads, else isl's parallel
-    form; where isl takes too long, they are the source's. A nest without a loop for threads runs on one thread. Raises
+    The loops are isl's with parallel ones outermost (`parallel_schedule`), and nests fused where that costs no statement a loop for
+    threads; where isl takes too long, they are the source's. A nest without a loop for threads runs on one thread. Raises
     BudgetExceeded where it takes too long to find which of the source's loops are parallel.
     """
 
@@ -81,7 +81,7 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
 
     Axis x is the loop along which most accesses go to neighbouring elements, of equally good ones the innermost; the other axes are
     the other loops, from the inside outwards.
-    A thread has several iterations along x and y where loads in a loop of its own serve more than one of them in both directions.
+    A thread has several iterations along x and along y where, along both, it can load an element once and use it in all of them.
     """
     grid = range(len(nest.grid))
     if not grid:
@@ -94,7 +94,10 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:
-    """Returns whether every statement loads, in a loop of the thread, an element that is the same in all iterations of `loop`."""
+    """Returns whether every statement reads, in the thread's innermost loop, an element that is the same for all values of `loop`.
+
+    A thread with several iterations of `loop` then loads such an element once for all of them.
+    """
     return all(
         run.inside
         and any(

@@ -221,7 +221,7 @@ class _LaunchFinder:
 
 
 def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
-    """Returns the instances of those statements that run below the node."""
+    """Returns those of the instances { S[i] } whose statements run in the subtree `node`."""
     names = set(loop_tree.statements(node))
     sets = instances.get_set_list()
     found = isl.UnionSet.empty(instances.get_space())
@@ -244,7 +244,7 @@ def _within(validity: isl.UnionMap, host: Sequence[SurroundingLoop], instances: 
 
 
 def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
-    """Returns the dependences whose ends are in two iterations of the loop, at whatever iterations of other loops.
+    """Returns the dependences whose source and sink are in different iterations of the loop.
 
     inside: { S[i] -> T[j] }, the dependences in question.
     """

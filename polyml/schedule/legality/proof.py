@@ -39,7 +39,7 @@ class _BandMember:
 
     @cached_property
     def values(self) -> isl.MultiUnionPwAff:
-        """Returns { S[i] -> [(e)] }, the loop's values; of a loop over tiles simplified by what holds for all instances."""
+        """Returns { S[i] -> [(e)] }, the loop's values; of a loop over tiles in a simpler form, right for its instances alone."""
         return _tuple_of(self.member.gist(self.instances) if self.is_over_tiles else self.member)
 
     @cached_property
@@ -53,7 +53,11 @@ class _BandMember:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of instances { S[i] -> T[j] } that are not in order yet: those of `some` in one iteration of each loop of `tiles`."""
+    """Pairs of instances { S[i] -> T[j] }, source and sink, which the loops seen so far do not put in order.
+
+    some: pairs that include these.
+    tiles: loops over tiles; only those pairs of `some` are meant whose ends are in one iteration of each of them.
+    """
 
     some: isl.UnionMap
     tiles: tuple[_BandMember, ...] = ()

@@ -77,7 +77,7 @@ class Saved:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Returns values that are equal for two schedules of one kernel that run its instances in the same order."""
+        """Returns values that are equal for two saved schedules exactly if they are the same loops of one kernel and its sizes."""
         return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:

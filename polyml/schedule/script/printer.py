@@ -14,12 +14,14 @@ _STEP = "    "
 
 
 def text(scop: Scop, tree: Node) -> str:
-    """Returns the schedule's loops as text: their directives, what they count where that is not their iterator, and the statements.
+    """Returns the schedule's loops and statements as text. A loop that does not count its own iterator shows what it counts.
 
-    schedule of gemm, N = C.shape[0]
-    for i_t = i - i % 32:  # tile, parallel
-        for i:
-            S0[i]: C[i] = beta*C[i]
+        schedule of gemm, N = C.shape[0]
+        for i_t = i - i % 32:  # tile, parallel
+            for i:
+                S0[i]: C[i] = beta*C[i]
+
+    Behind `#` are the loop's directives.
     """
     used = parameter_names(scop.domain)
     sizes = [parameter_text(p) for p in scop.parameters if p.name in used]
@@ -27,7 +29,7 @@ def text(scop: Scop, tree: Node) -> str:
 
 
 def _lines(scop: Scop, node: Node) -> Iterator[str]:
-    """Yields the lines of the subtree's loops and statements, indented below the subtree alone."""
+    """Yields the lines of the subtree's loops and statements; its outermost loop is not indented."""
     if isinstance(node, Leaf):
         for name in node.statements:
             statement = scop.statements[name]
@@ -47,7 +49,7 @@ def _lines(scop: Scop, node: Node) -> Iterator[str]:
 
 
 def _counts(scop: Scop, loop: Loop) -> str:
-    """Returns the expression whose values the loop takes, as " = EXPRESSION"; "" where that is the iterator of its name."""
+    """Returns what the loop counts, such as " = i - i % 32"; "" where that is the iterator that the loop is named by."""
     counted: dict[str, list[str]] = {}
     for piece in sorted(pieces(loop.member), key=lambda p: p.domain().get_tuple_name()):
         name = piece.domain().get_tuple_name()

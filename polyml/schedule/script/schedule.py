@@ -40,9 +40,10 @@ def _words(*values: object) -> str:
 
 
 def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
-    """Returns the schedule with which a script begins, with the tree read again from its text.
+    """Returns the schedule with which a script begins.
 
-    That way the same code is made as from the saved file: isl reads some expressions as simpler ones than it wrote.
+    Its tree is read again from the text that `save` would write, as isl reads some expressions in a simpler form than it wrote; so
+    it makes the same code as one that is loaded from that file.
     """
     saved = file.saved(problem, tree)
     return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
@@ -310,9 +311,9 @@ class Schedule:
     # steps
 
     def _run_together(self, tree: Node, loop: str, change: Callable[[Directives], Directives]) -> Node:
-        """Returns the tree with a loop's directives changed by `change`, so that several of its iterations run together.
+        """Returns the tree with a loop's directives changed by `change`, which makes several of its iterations run together.
 
-        Raises ScheduleError for a loop over tiles or for threads.
+        Raises ScheduleError for a loop over tiles or for threads, which cannot.
         """
         known = transforms.find(tree, loop)[1].directives
         if known.tile or known.parallel:

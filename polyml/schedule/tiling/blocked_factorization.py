@@ -55,11 +55,12 @@ class Slabs:
 def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, simple: bool = True) -> Slabs | None:
     """Returns slabs along one of a component's outermost loops, and their parts; None where no loop can be cut so.
 
-    The last part must be a deep nest of its own, such as the product that updates the rest of a matrix.
+    The last part must be as deep a nest as the component, such as the product that updates the rest of a matrix.
 
     scop: of the component's statements alone.
     sizes: values of parameters to choose the width by.
-    simple: whether each statement's instances in a part must be those of one system of inequalities, to be scheduled anew.
+    simple: whether the instances of each statement in each part must be given by one system of inequalities, so that the part can
+        be scheduled anew; otherwise only those in the last part must be.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band:
@@ -85,13 +86,13 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, si
 
 
 def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
-    """Returns the band's members that are loops of sums for the most deeply nested statements; the only member of a band of one."""
+    """Returns the members along which the most deeply nested statements add up (`LoopRole.DEPTH`); the only member in any case."""
     names = list(scop.statements)
     return [m for m in band.members if len(band.members) == 1 or loop_role(m, scop, names) is LoopRole.DEPTH]
 
 
 def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) -> int:
-    """Returns how many iterations a slab of the loop `member` has, so few that the product with the rest is most of the work."""
+    """Returns how many iterations of the loop `member` a slab has: fewer where the loop is short or adds nothing up."""
     if loop_role(member, scop, list(scop.statements)) is not LoopRole.DEPTH:
         return FEW_WIDTH
     if sizes is None:
@@ -107,22 +108,24 @@ def _count(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int]) -> int:
 
 
 def middle(found: Slabs, scop: Scop, sizes: Mapping[str, int]) -> int:
-    """Returns where the slab in the middle of the loop begins, as a number of iterations from the loop's first one."""
+    """Returns at which iteration of the loop that is cut, counted from its first one, the slab in the middle begins."""
     return _count(found.member, scop, sizes) // (2 * found.width) * found.width
 
 
 def _endless(scop: Scop) -> Scop:
-    """Returns the SCoP with domains without bounds by parameters, since the parts of a slab do not depend on where loops end."""
+    """Returns the SCoP with domains that no parameter bounds, since the parts of a slab do not depend on where loops end."""
     statements = {s.name: replace(s, domain=polyhedra.without_parameters(s.domain)) for s in scop.statements.values()}
     return replace(scop, statements=statements)
 
 
 def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMap) -> Iterator[isl.UnionSet]:
-    """Yields the instances { S[i] } of each part of a slab, in the order in which the parts run.
+    """Yields the instances { S[i] } of each part of a slab, in the order in which the parts run; there are two or three.
 
-    The first part has the statements in fewer loops whose results are operands in the slab, and all that they depend on. The second
-    has what else are operands of the rest, and all that it depends on; the last is the rest. The last two are one where the rest is
-    no full nest. Nothing is yielded where isl would take too long.
+    1. What statements that are not the most deeply nested ones write and the slab reads as operands (such as quotients by a pivot).
+    2. What the third part reads as operands.
+    3. The rest, such as the product that updates the rest of a matrix. It is in the second part where it has too few dimensions.
+
+    Each part also has all that it depends on. Nothing is yielded where isl would take too long.
 
     member: the loop that is cut.
     width: iterations of a slab.
@@ -154,7 +157,7 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
 
 def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns the part cut in two, such that one of the members carries no dependence in the second; else the part alone.
+    """Returns the part as two, such that one of `members` carries no dependence in the second; the part alone where there are none.
 
     part: instances { S[i] } of a slab.
     members: the outermost loops other than the one that is cut into slabs.
@@ -173,10 +176,10 @@ def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, v
 
 
 def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]) -> Slabs | None:
-    """Returns slabs of a component whose sums depend on earlier sums, such as a triangular solve with one right-hand side.
+    """Returns slabs of two nested loops that add up what earlier iterations result in, as a triangular solve for one vector does.
 
-    The first part has the sums that depend on nothing in the slab, for all rows at once; the second part is the rest. None for a
-    component that is no nest of two loops.
+    The first part has the updates that depend on nothing in the slab, for all rows at once; the second part is the rest. None where
+    the component has not two loops, or where no such first part is found.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band or _depth(scop.domain, scop) != 2:
@@ -197,9 +200,10 @@ def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: M
 
 
 def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns the parts of a slab with instances moved from the last to the one before, so that the last one's loops are a box.
+    """Returns a slab's parts with instances moved from the last to the one before, so that no loop of the last depends on `member`.
 
-    Those instances are moved whose loops do not run in all iterations of the slab; none are where dependences do not allow it.
+    An instance is moved where, in some iteration of the slab, the one with otherwise equal iterators is missing. None is moved
+    where dependences do not allow it.
 
     member: the loop that is cut into slabs.
     width: iterations of a slab.

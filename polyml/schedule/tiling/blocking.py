@@ -42,12 +42,14 @@ class ContractionAxis:
     """An axis is one loop of a contraction.
 
     name: its iterator.
+    role: which accesses change as it runs.
     extent: about how many iterations it has; None where nothing is known.
-    stride: the dimension of the result that it moves along, counted from the last one, to choose between equals; -1: none.
-    unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines.
+    stride: the dimension of the result whose subscript it changes, counted from the last one; -1: none. Of axes that are otherwise
+        equally good, those with smaller ones are preferred.
+    unit: whether it goes along rows of an operand, so that its blocks should be whole cache lines.
     parallel: whether threads may share it.
     leans: whether its bounds depend on other loops, or theirs on it, as in a triangle.
-    ordered: whether it is added up in the order of its iterations alone, as no reduction allows another order.
+    ordered: whether its terms must be added in the order of its iterations, since no reduction allows another order.
     """
 
     name: str
@@ -91,10 +93,10 @@ class BlockingSetting:
     """The machine and the limits by which block sizes are chosen.
 
     element_bytes: size of an operand's element.
-    machine: its caches, registers and cores.
+    machine: the CPU, whose caches, registers and cores count.
     parallel: whether threads may share a loop.
-    products: how many pairs of operands are multiplied and added up in each step.
-    grain: a power of two that tile sizes divide or are multiples of, so that no tile crosses a border between blocks of that size.
+    products: how many products are added in each step, as in C[i,j] += A[i,k]*B[k,j] + D[i,k]*E[k,j].
+    grain: a power of two; tile sizes divide it or are multiples of it, so that no tile crosses a border between slabs of that size.
     """
 
     element_bytes: int
@@ -107,7 +109,8 @@ class BlockingSetting:
 def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
     """Returns the loops of a contraction with their block sizes, chosen for the machine's caches and registers.
 
-    axes: the contraction's loops: one PANEL, and some ROWS and DEPTH; at most the panel or the rows have a single iteration.
+    axes: the contraction's loops: one PANEL, and some ROWS and DEPTH. Not both of panel and rows may have a single iteration; where
+        one of them has, this is a product of a matrix and a vector.
     """
     if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
         line = setting.machine.line_bytes // setting.element_bytes
@@ -141,7 +144,7 @@ def _of_vector(axes: Sequence[ContractionAxis], line: int, threads: int) -> Bloc
 class _BlockChoice:
     """The choice of block sizes for one contraction.
 
-    _rows, _columns: the axes of each side, the one of the register tile first.
+    _rows, _columns: the axes along the result's rows and columns, first the one that the register tile goes along.
     _depth: the axes that are added up, outermost first.
     _height, _width: rows and columns of a register tile.
     _steps: the block size of each axis, once it is chosen.
@@ -212,10 +215,10 @@ class _BlockChoice:
         return notes
 
     def _deep(self, limit: int) -> int:
-        """Chooses the block sizes of the summed axes (the depth), of up to `limit` iterations together; returns their product.
+        """Chooses the block sizes of the axes that are added up, whose product is at most about `limit`; returns that product.
 
-        Where sums must keep their order, an axis around one of several blocks has blocks of one iteration. Where the order is free,
-        blocks hold whole cache lines of operands instead.
+        Where sums must keep their order, an axis around one that does not fit into one block gets blocks of one iteration. Where
+        the order is free, an axis along cache lines of an operand gets blocks of whole lines.
         """
         *outer, inner = self._depth
         lines = prod(min(a.count, self._line) for a in outer if a.unit)
@@ -232,9 +235,9 @@ class _BlockChoice:
         return total
 
     def _side(self, axes: Sequence[ContractionAxis], limit: int, unit: int) -> None:
-        """Chooses the block sizes of the axes of the rows, or of the columns, of up to `limit` iterations together.
+        """Chooses the block sizes of the axes of the rows, or of those of the columns; their product is at most about `limit`.
 
-        axes: those of one side; the first is that of the register tile, whose block size is a multiple of `unit`. Axes along cache
+        axes: these axes, the one that the register tile goes along first; its block size is a multiple of `unit`. Those along cache
             lines of operands are chosen next, then the others.
         """
         tile, *others = axes
@@ -253,7 +256,7 @@ class _BlockChoice:
             self._steps[axis.name] = axis.extent if axis.extent is not None and axis.extent <= step * STRETCH else step
 
     def _divide(self, axes: Sequence[ContractionAxis], limit: int, unit: int = 1) -> None:
-        """Chooses block sizes of axes, of up to `limit` iterations together; the first axis gets as many as possible.
+        """Chooses block sizes of axes whose product is at most about `limit`; each axis gets as much as those before it leave.
 
         unit: the first axis' block size is a multiple of it, unless one block holds the whole axis.
         """
@@ -347,9 +350,9 @@ def _as_row(axis: ContractionAxis) -> tuple[float, int]:
 
 
 def _efficiency(extent: int, count: int) -> float:
-    """Returns the share of a register tile's work that is used, times the share of loads that it saves.
+    """Returns a number from 0 to 1 that is larger the better a register tile of `count` rows suits a result of `extent` rows.
 
-    extent: rows in all; count: rows of a register tile.
+    It is the share of the tiles' rows that are in the result, times the share of loads that a tile saves, count / (count + 1).
     """
     return extent / (ceil(extent / count) * count) * count / (count + 1) if extent else 0.0
 

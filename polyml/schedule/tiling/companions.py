@@ -70,7 +70,7 @@ def companion(statement: Statement, main: Statement, axes: Sequence[ContractionA
 
 
 def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
-    """Returns the iterator that a subscript is, up to its sign and a constant; None for any other subscript.
+    """Returns the iterator i where a subscript is i or -i, plus a constant; None for any other subscript.
 
     found: for each piece of the subscript, its coefficients by the statement's iterators.
     """

@@ -138,12 +138,13 @@ class _LayoutVariant:
 
 
 class _ContractionLayout:
-    """The layout of a tree's contractions in blocked loops, in one variant; `tree` makes it and sets the attributes.
+    """The layout of a tree's contractions in blocked loops, in one variant; the method `tree` makes it and sets the attributes.
 
     notes: what was decided.
-    found: the names of the statements that were laid out.
-    has_diagonal: whether some contraction was divided where a diagonal cuts its register tiles.
-    known: what each nest is as a contraction, by statement and loops; shared by all variants, and added to.
+    found: the statements that multiply and add, of the contractions that were laid out.
+    has_diagonal: whether a contraction's instances were divided where a triangle's diagonal cuts its register tiles.
+
+    It takes `known`, the contraction that each nest is, by statement and loops: all variants share it and add to it.
     """
 
     def __init__(self, setting: LayoutSetting, variant: _LayoutVariant, known: dict[_NestKey, ContractionShape]):
@@ -352,9 +353,10 @@ class _ContractionLayout:
         return inside
 
     def _parts(self, found: Contraction, made: Blocks) -> tuple[str, ...]:
-        """Returns the texts of the filters of the main statement's instances, in the order in which they run in a tile: one or two.
+        """Returns the filters of the main statement's instances, as texts, in the order in which they run in a tile: one, or two.
 
-        Of two, one has the iterations of the depth that a whole register tile has, the other those that a diagonal leaves besides.
+        There are two where a triangle's diagonal cuts register tiles: one has the iterations of the depth that are the same for all
+        elements of a register tile, the other one has the rest, at the diagonal.
         """
         main, steps = found.main, dict((*made.outer, *made.inner))
         if self._variant.diagonal == "within" or not any(a.leans for a in found.axes if a.role is LoopRole.DEPTH):

@@ -128,11 +128,11 @@ def _extent(statement: Statement, position: int, sizes: Mapping[str, int] | None
 
 
 def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
-    """Returns whether an operand's vectors begin at other elements in each step of the depth, as an image's do under a filter.
+    """Returns whether a subscript of an operand, such as i + k of an image under a filter, has both `panel` and a loop of `depth`.
 
-    Such an operand is read from its array, not from a packed copy.
+    The operand's vectors then begin at other elements in each step, so it is read from its array, not from a packed copy.
 
-    panel: the loop of the vectors.
+    panel: the loop of the vectors. depth: the loops that are added up.
     """
     position, others = statement.iterators.index(panel), [statement.iterators.index(it) for it in depth]
     pieces = (piece for access in statement.reads for found in access.coefficients for piece in found)

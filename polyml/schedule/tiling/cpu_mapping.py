@@ -125,8 +125,9 @@ class _Mapping:
     def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
         """Returns the iterations of a tile along each member of a band, chosen by the members' roles and the caches' sizes.
 
-        A panel of the operand that is read along it fills DEPTH_SHARE of the first cache, and the other operand's block half of the
-        second cache, as in Low et al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016.
+        What a tile reads, for PANEL_VECTORS vectors, of the operand that changes along the panel (the vectors' loop) fills
+        DEPTH_SHARE percent of the first cache; what it reads of the other operand fills half of the second cache (Low et al.,
+        "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016).
 
         roles: of the members, in their order.
         names: the statements below the band.
@@ -171,8 +172,8 @@ class _Mapping:
     def _tiles_inside(self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
         """Returns the node inside the band's loops over single iterations, and around them the loops over tiles.
 
-        The loops over tiles are in the order batch, rows, depth, panel. The loop over the first member's tiles is left to the
-        caller, except where that member is the panel; the caller's loop then takes several of its tiles at a time.
+        The loops over tiles are in the order batch, rows, depth, panel (`LoopRole`). The loop over the first member's tiles is left
+        to the caller. Only where that member is the panel it is here, too, and the caller's takes several of its tiles at a time.
 
         sizes, roles: iterations of a tile and role, by member.
         """
@@ -183,7 +184,7 @@ class _Mapping:
         return node
 
     def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
-        """Returns a new loop over tiles of `size` iterations above the node; it goes to threads where it is coincident.
+        """Returns the mark of a new loop over tiles of `size` iterations above the node; it is for threads where it is parallel.
 
         outer: the band of the one member that is tiled.
         """
@@ -270,7 +271,7 @@ class _Mapping:
 
 
 def _on(band: Band, node: isl.ScheduleNode) -> Band:
-    """Returns the band with its members restricted to the statements below the node."""
+    """Returns the band with its members restricted to the statements below the node, and without its choices of separate code."""
     domain = node.get_universe_domain()
     return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
 
@@ -281,11 +282,11 @@ def _multiple(value: int, factor: int) -> int:
 
 
 def _divided(size: int, members: int, is_first: bool) -> int:
-    """Returns the tile size of one of several members of a band that share a role; all but the first are taken to be short.
+    """Returns the tile size of one of several members that share a role: SHORT, or for the first one what the others leave.
 
-    size: iterations of a tile for all of them together.
+    size: iterations of a tile of all of them, multiplied.
     members: how many there are.
-    is_first: whether the size is that of the first one.
+    is_first: whether the first one's size is wanted.
     """
     if members == 1:
         return size

@@ -24,10 +24,11 @@ STRIP = 32  # iterations a thread takes at a time
 
 
 def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, parallel: bool) -> isl.Schedule | None:
-    """Returns a schedule for statements that depend on each other in short loops: one step of their sums after another.
+    """Returns a schedule for statements that depend on each other in a cycle, in loops short enough to be outermost.
 
-    Loops that carry no dependence are inside each step, and one of them goes to threads. None where the given schedule is not one
-    permutable band, or has long loops that carry a dependence.
+    The loops that add up come first; in one step of these, the statements run one after the other, each in all other loops, one of
+    which goes to threads where it is parallel. None where the given schedule is not one permutable band, where statements have
+    no cycle, or where a long loop carries a dependence.
     """
     node = schedule.get_root().child(0)
     if node.get_type() != NODE.band or not _has_cycle(dependences):
@@ -70,9 +71,9 @@ def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
 
 
 def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
-    """Returns a band of the members from `first` up to `stop` as a node of a tree.
+    """Returns those members of a band from position `first` up to, not including, `stop` as a band node of a tree.
 
-    where: the text of a filter; the node is for its instances alone.
+    where: the text of a filter; the members are then restricted to its instances.
     """
     members = band.members[first:stop]
     if where is not None:
@@ -82,7 +83,9 @@ def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
 
 
 def _by_levels(names: Sequence[str], order: isl.UnionMap) -> list[str] | None:
-    """Returns the statements in an order in which none depends on a later one; None where they depend on each other in a cycle.
+    """Returns the statements in an order in which none depends on a later one; None where that is not possible (in a cycle).
+
+    Of two statements that do not depend on each other, the one that waits for the shorter sequence of others comes first.
 
     order: { S[i] -> T[j] }, the dependences.
     """

@@ -135,7 +135,7 @@ def in_chunks(
 
 
 def _nest(part: Tree, scop: Scop) -> _RowNest | None:
-    """Returns a node of the outermost sequence as a nest over rows; None where it has no such loop or may be a contraction."""
+    """Returns a node of the outermost sequence as a nest over rows; None where it has no loop over rows or may be a contraction."""
     domain = isl.UnionSet(part["filter"])
     statements = [scop.statements[name] for name in polyhedra.set_names(domain)]
     band = _loops(part.get("child", {}))
@@ -170,7 +170,7 @@ def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
 def _chunks(
     nests: Sequence[_RowNest | None], start: int, scop: Scop, dependences: Dependences, handed: Mapping[str, frozenset[str]]
 ) -> Chunks | None:
-    """Returns the nests from position `start` on that hand on most arrays in shared chunks of rows; None where there are none.
+    """Returns the two or more nests from position `start` on that hand on the most arrays in shared chunks of rows; None for none.
 
     nests: the outermost sequence's, None for other nodes.
     handed: local arrays, each with the statements that access it (see `handed_on`).
@@ -227,7 +227,10 @@ def _shift(before: Sequence[_RowNest], shifts: Sequence[int], last: _RowNest, de
 
 
 def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> int:
-    """Returns the rows of a chunk, such that a chunk of the arrays fits the threads' second caches; 0 where chunks do not pay."""
+    """Returns how many rows a chunk has, so that what it has of the arrays fits the threads' second caches; 0 for no chunks.
+
+    There are none where that would be too few rows, or the arrays too small.
+    """
     total = sum(map(traffic.array_bytes, found.arrays))
     extent = max(polyhedra.value_at(scop.arrays[a].shape[0], traffic.sizes) for a in found.arrays)
     if total < LEAST_BYTES:

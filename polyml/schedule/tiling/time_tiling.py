@@ -139,7 +139,7 @@ def tile_time(component: isl.Schedule, found: TimeTiles, *, parallel: bool) -> t
 
 
 def _loop(member: isl.UnionPwAff, coincident: bool, child: Tree) -> Tree:
-    """Returns a band of one loop around the tree `child`, with options by which isl makes a single loop of it."""
+    """Returns a band of the loop `member` around `child`, with the option by which isl writes it as one loop, not as several."""
     band = isl.MultiUnionPwAff.from_union_pw_aff(member)
     return {"schedule": str(band), "permutable": 1, "coincident": [int(coincident)], "options": "{ atomic[0] }", "child": child}
 
@@ -182,9 +182,9 @@ def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
 
 
 def _written_subscripts(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff]:
-    """Returns for each dimension in space the subscript { S[t, i] -> [(i)] } of the elements that statements write.
+    """Returns, for each dimension of the written arrays that is not subscripted by time, the subscript { S[t, i] -> [(i)] }.
 
-    Subscripts that depend on time are left out. The list is empty where statements have different numbers of such dimensions.
+    The list is empty where statements have different numbers of such dimensions.
     """
     found: list[list[isl.PwAff]] = []
     for statement in scop.statements.values():
@@ -249,7 +249,10 @@ def _planes(time: isl.UnionPwAff, subscript: isl.UnionPwAff, dim: int, validity:
 
 
 def _folded(subscript: isl.UnionPwAff) -> isl.UnionPwAff | None:
-    """Returns { S[t, i] -> [(min(i, N - 1 - i))] }, the distance of a subscript i from its nearer end; None without two ends."""
+    """Returns { S[t, i] -> [(min(i, N - 1 - i))] }, how far a subscript i is from the nearer of its least and greatest value.
+
+    None where one of these two is unbounded or not known as an expression of parameters.
+    """
     ends = polyhedra.parametric_extremes(isl.UnionMap.from_union_pw_aff(subscript).range())
     return None if ends is None else _each(subscript, lambda p: polyhedra.distance_to_ends(p, *ends))
 
@@ -265,9 +268,10 @@ def _name(value: isl.PwAff) -> str:
 
 
 def _waves(time: isl.UnionPwAff, planes: Sequence[Sequence[Hyperplane]]) -> tuple[Hyperplane, Hyperplane] | None:
-    """Returns the two hyperplanes whose tile numbers add up to a wavefront; None where no dimension has any hyperplane.
+    """Returns the two hyperplanes whose tile numbers add up to a wavefront's; None where no dimension has any hyperplane.
 
-    They are those of diamonds along the first dimension with two hyperplanes, else of a pipeline along the first one with one.
+    They are the two of the first dimension with two (diamond tiles), else time and the one of the first dimension with one (tiles
+    that start one after the other, as in a pipeline).
 
     planes: for each dimension its hyperplanes.
     """
@@ -288,12 +292,12 @@ def _extent(subscript: isl.UnionPwAff, sizes: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True)
 class _Sweep:
-    """The data of one time step, which goes over all elements of some arrays, and the machine; tile sizes are chosen by them.
+    """What one time step goes over (all elements of some arrays), and the machine: tile sizes are chosen by these.
 
-    rank: the arrays' dimensions.
+    rank: how many dimensions the arrays have.
     extents: elements along each dimension; None where sizes are unknown.
     along: the dimension along which tiles are in wavefronts.
-    element_bytes: bytes of one element of each array together.
+    element_bytes: the bytes of one element of each array, added up.
     cores: how many share the tiles of a wavefront.
     """
 
@@ -312,7 +316,7 @@ class _Sweep:
         return self.cores > 1 or prod(self.extents) * self.element_bytes > self.machine.cache(2).size_bytes
 
     def widths(self) -> tuple[int, dict[int, int]]:
-        """Returns a tile's elements along the dimension of the wavefronts, and by dimension those along the other tiled ones."""
+        """Returns a tile's width in elements along `along`, and by dimension its widths along the others that are tiled."""
         kind, last = min(self.rank, len(WIDTHS)) - 1, self.rank - 1
         is_long = self.extents is None or self.extents[last] > LONG_ROW
         tiled = {d for d in range(self.rank) if d != self.along and (d != last or is_long)}
@@ -333,10 +337,10 @@ class _Sweep:
         return ROW if dim == self.rank - 1 else max(width // 8, LEAST)
 
     def _data(self, extents: tuple[int, ...], width: int, tiled: set[int]) -> int:
-        """Returns the bytes that a tile accesses. Along tiled dimensions it moves as time goes on, on average by half its width.
+        """Returns the bytes that a tile accesses, with those beside it that its shift from time step to time step adds.
 
-        width: a tile's elements along the dimension of the wavefronts.
-        tiled: the other dimensions that are tiled.
+        width: a tile's elements along the dimension of the wavefronts; in each other tiled dimension, half as many are added.
+        tiled: these other dimensions.
         """
         size = self.element_bytes * width
         for d, extent in enumerate(extents):

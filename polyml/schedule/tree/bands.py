@@ -37,10 +37,10 @@ def partial_results(name: str) -> tuple[str, ...] | None:
 class Band:
     """A band holds loops directly inside one another, outermost first.
 
-    members: { S[i] -> [(e)] } of each loop, in whose order its iterations run.
+    members: { S[i] -> [(e)] } of each loop; its iterations run in ascending order of e.
     coincident: for each loop, whether it carries no dependence.
     permutable: whether the loops may be exchanged.
-    separate: for each loop, whether isl makes code of its own for those iterations in which other statements run; (): for none.
+    separate: for each loop, whether isl writes it as several, one for each set of statements that share iterations; (): none is.
     """
 
     members: tuple[isl.UnionPwAff, ...]

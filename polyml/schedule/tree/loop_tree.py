@@ -67,7 +67,7 @@ Node = Union[Loop, Block, Leaf]
 
 
 def block(parts: list[BlockPart]) -> Node:
-    """Returns a block of the parts, with the parts of inner blocks in place of these blocks; of a single part, its body."""
+    """Returns the parts as a block, or as the body of the only part. A part that is a block itself is replaced by its own parts."""
     flat = [
         BlockPart(part.instances.intersect(inner.instances), inner.body)
         for part in parts
@@ -84,14 +84,14 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def at(node: Node, path: Path) -> Node:
-    """Returns the node at a path from the given one."""
+    """Returns the node that a path leads to: from `node` on, each number of it is the position of a child to go down to."""
     for step in path:
         node = children(node)[step]
     return node
 
 
 def replaced(node: Node, path: Path, new: Node) -> Node:
-    """Returns the tree with the node `new` in place of the node at the path."""
+    """Returns the tree with the node `new` in place of the one that `path` leads to: positions of children, from the top on."""
     if not path or isinstance(node, Leaf):
         return new
     step, *rest = path
@@ -109,9 +109,9 @@ def statements(node: Node) -> tuple[str, ...]:
 
 
 def loops(node: Node, path: Path = ()) -> Iterator[tuple[Path, Loop]]:
-    """Yields every loop below the node, and its path, outer loops before inner ones.
+    """Yields (path, loop) for every loop in the tree, outer loops first; a path has the positions of the children on the way.
 
-    path: the node's own path.
+    path: the path of `node` itself, with which the others begin.
     """
     if isinstance(node, Loop):
         yield path, node
@@ -292,7 +292,7 @@ class _LoopReader:
 
 
 def _inherited(directives: Directives) -> Directives:
-    """Returns the directives that loops further inside inherit from a mark of the compiler's own: that of tile loops, or none."""
+    """Returns what the loops inside inherit from the directives of a loop without a name: that they go over tiles, or nothing."""
     return (
         Directives(tile=directives.tile)
         if directives in (Directives(tile=True), Directives(tile=True, parallel=True))
@@ -344,7 +344,7 @@ def write(domain: isl.UnionSet, tree: Node) -> isl.Schedule:
 
 
 def _written(leaf: isl.ScheduleNode, tree: Node) -> isl.ScheduleNode:
-    """Returns isl's node of the loops of `tree`, which have been built in place of the leaf."""
+    """Returns isl's node for `tree`, which has been inserted into isl's schedule in place of the leaf."""
     if isinstance(tree, Leaf):
         return leaf
     if isinstance(tree, Block):

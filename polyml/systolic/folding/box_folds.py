@@ -25,8 +25,8 @@ BlockRuns = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in
 
 
 def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
-    """Returns whether the formulas of this module hold: the recurrence is a box, each coordinate of the array is one axis, and the
-    nest uses no values that it makes other than sums.
+    """Returns whether the formulas of this module hold: instances form a box, each coordinate of the array is an axis of it or
+    none, and of the values that the nest makes, statements use sums alone, which go on.
     """
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
     is_plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
@@ -51,9 +51,10 @@ def block_runs(length: int, size: int) -> BlockRuns:
 
 
 class BoxFolds:
-    """A BoxFolds counts the folds of a box by formulas; it has the methods of `FoldedDomain` that count.
+    """A BoxFolds counts the folds of a box by formulas, where a `FoldedDomain` counts them with isl, by methods of the same names.
 
-    Its methods know a fold by the lengths of its blocks along the array's coordinates.
+    All folds whose blocks have the same lengths have the same counts, so methods here take a fold as these lengths, one for each
+    coordinate of the array.
     """
 
     def __init__(self, recurrence: UniformRecurrence, mapping: SpaceTime, shape: tuple[int, ...]):
@@ -86,20 +87,21 @@ class BoxFolds:
     def traffic(self) -> Iterator[StreamTraffic]:
         """Yields how many elements each stream moves between the array and memory, with the results last.
 
-        As many results that are no sums leave as enter, since both are a face of the box.
+        Results that are no sums leave at one face of the box and values enter at the opposite one, so both are equally many.
         """
         return traffic(self._recurrence, self._entering, lambda: self._entering(self._recurrence.result))
 
     def _folds(self) -> Iterator[tuple[Vector, int]]:
-        """Yields the block lengths of the folds of each class, with the number of folds that have these."""
+        """Yields (lengths of a fold's blocks, how many folds have blocks of these lengths)."""
         for blocks in product(*self._blocks):
             yield tuple(length for length, _ in blocks), self._repeats * prod(number for _, number in blocks)
 
     def _steps(self, known: Vector, repeats: int, later: Vector | None, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
-        """Returns the steps of the folds whose first blocks have the lengths in `known`, `repeats` times over.
+        """Returns the steps of all folds whose blocks along the first coordinates have the lengths `known`, `repeats` times over.
 
-        later: the block lengths of the fold that runs after them, None after the last one; the blocks of the last coordinate
-            advance first.
+        Folds run as in nested loops over the blocks of each coordinate, of which the last coordinate's is the innermost.
+
+        later: the lengths of the blocks of the fold that runs after them; None after the last one.
         padded: count the cycles as if every PE had instances.
         """
         first = (*known, *(blocks[0][0] for blocks in self._blocks[len(known) :]))
@@ -107,9 +109,9 @@ class BoxFolds:
         return (*((RepeatedSteps(repeats - 1, once[0]),) if repeats > 1 else ()), *once[-1])
 
     def _steps_once(self, known: Vector, later: Vector | None, padded: bool) -> tuple[FoldStep | RepeatedSteps, ...]:
-        """Returns the steps of the folds whose first blocks have the lengths in `known`, once.
+        """Returns the steps of all folds whose blocks along the first coordinates have the lengths `known`, once.
 
-        later: the block lengths of the fold that runs after them; None after the last one.
+        later: the lengths of the blocks of the fold that runs after them; None after the last one.
         """
         if len(known) == len(self._blocks):
             return (self._step(known, later, padded),)
@@ -124,7 +126,8 @@ class BoxFolds:
     def _step(self, fold: Vector, later: Vector | None, padded: bool) -> FoldStep:
         """Returns the step of one fold.
 
-        fold, later: the block lengths of the fold, and of the one that runs after it; None after the last one.
+        fold, later: the lengths of the fold's blocks, and of those of the fold that runs after it; None after the last one.
+        padded: count the cycles as if every PE had instances.
         """
         active = Fraction(prod(self._extents(fold)), prod(fold))
         free = self._cycles(fold, padded) if later is None else self._wait(fold, later, padded)
@@ -133,7 +136,7 @@ class BoxFolds:
         return FoldStep(self._stationary * self._rows(fold, padded), active, free)
 
     def _extents(self, fold: Vector) -> list[int]:
-        """Returns the length of each axis of the recurrence within a fold of these block lengths."""
+        """Returns how long each axis of the recurrence is in a fold whose blocks have these lengths."""
         found = list(self._lengths)
         for axis, length in zip(self._axes, fold):
             if axis is not None:
@@ -141,7 +144,7 @@ class BoxFolds:
         return found
 
     def _padded(self, fold: Vector, padded: bool) -> Vector:
-        """Returns the lengths of a fold's blocks; with `padded`, those of the whole array for each coordinate that is an axis."""
+        """Returns the lengths of a fold's blocks; with `padded`, the array's own lengths along coordinates that are an axis."""
         return tuple(n if padded and axis is not None else own for axis, n, own in zip(self._axes, self._shape, fold))
 
     def _cycles(self, fold: Vector, padded: bool) -> int:

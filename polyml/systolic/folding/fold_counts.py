@@ -82,8 +82,8 @@ def traffic(
 ) -> Iterator[StreamTraffic]:
     """Yields how many elements each stream moves between the array and memory, with the results last.
 
-    entering: gives how many elements of a stream come from memory; for a sum, how often a fold takes up one of its elements.
-    leaving: gives how many results leave that are no sums.
+    entering: gives how many elements of a stream come from memory; for sums, how many elements each fold adds to, over all folds.
+    leaving: gives how many results leave, where the nest adds nothing up.
     """
     chain = next((s for s in recurrence.streams if s.use.kind == "result"), None)
     yield from (StreamTraffic(stream, entering(stream), 0) for stream in recurrence.streams if stream.use.kind != "result")

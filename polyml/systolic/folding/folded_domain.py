@@ -32,8 +32,8 @@ class FoldPoints(NamedTuple):
     """FoldPoints holds the points of one fold, and where it lies.
 
     number: [o, f], the values of the outer loops and the numbers of the blocks of rows and columns.
-    corner: the coordinates of the fold's first PE, in the mapping's terms.
-    points: { [o, a] }, by outer loops o and axes a of the recurrence.
+    corner: the coordinates x, y that the mapping gives to the first PE of the fold, which is PE 0, 0 of the array.
+    points: { [o, a] }, the values of the outer loops o and of the axes a of the recurrence.
     """
 
     number: Vector
@@ -61,10 +61,11 @@ class FoldedDomain:
         self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
 
     def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
-        """Returns the map { [o, others] -> [o, f, others] } that adds the blocks f of rows and columns in which a PE lies to outer
-        loops o and other coordinates.
+        """Returns the map { [o, others] -> [o, f, others] } that inserts the numbers f of the blocks of rows and columns of a PE.
 
-        others: the names of the other coordinates; places: the coordinates of the PE, as isl expressions of these.
+        o: the values of outer loops.
+        others: the names of the coordinates behind them, such as axes, or time and PE.
+        places: the coordinates of the PE, as isl expressions of `others`.
         """
         parts = zip(self._shape, self._blocks, places)
         within = [f"{n}*{f} <= {place} - ({self._origin[f]}) < {n}*{f} + {n}" for n, f, place in parts]
@@ -123,7 +124,7 @@ class FoldedDomain:
     def _check_drivers(self, stream: DataStream, number: int) -> None:
         """Checks that at most one PE of a row or column puts a value from memory on its wire in a cycle.
 
-        number: the position, among the sources of the stream, of the one that is the wire.
+        number: the position, among the sources that `stream` takes values from, of the one that brings them by wire.
         Raises: IllegalSchedule where several do.
         """
         *before, source = self._recurrence.sources_of(stream)[: number + 1]
@@ -172,8 +173,9 @@ class FoldedDomain:
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
     def formula(self) -> Count:
-        """Returns the cycles of all padded folds as a formula of the sizes. Raises CannotCount, and BudgetExceeded where it takes
-        too long.
+        """Returns the cycles of all folds, each as if every PE had instances, as a formula of the sizes.
+
+        Raises: CannotCount; BudgetExceeded where it takes too long.
         """
         context = self._recurrence.nest.domain.params()
         times = _hull(self._coordinates(True).apply_range(_map(["t", *self._units], ["t"])))
@@ -278,7 +280,7 @@ class FoldedDomain:
         return traffic(self._recurrence, self._entering, self._leaving)
 
     def _entering(self, stream: DataStream) -> int:
-        """Returns how many instances get the stream's value from memory, since no instance before them in their fold has it."""
+        """Returns how many instances get the stream's value from memory, and not from an earlier instance of their fold."""
         return size(self._incoming(stream))
 
     def _incoming(self, stream: DataStream) -> isl.Set:
@@ -312,7 +314,7 @@ class FoldedDomain:
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        """Returns how many values leave the array for memory."""
+        """Returns how many of the values that the nest makes leave the array for memory."""
         return size(self._outgoing())
 
     def _outgoing(self) -> isl.Set:
@@ -374,7 +376,11 @@ class FoldedDomain:
         return to_fold.apply_range(to_fold.reverse())
 
     def _step(self, direction: Direction) -> isl.Map:
-        """Returns the map { [o, f, a] -> [o, f, a'] } from a point to the one that gets its value next, as if the fold had no end."""
+        """Returns the map { [o, f, a] -> [o, f, a'] } from an instance to the one that its value goes on to along a direction.
+
+        o are the values of outer loops, f the numbers of blocks of rows and columns, a and a' the values of axes. All a are mapped;
+        whether a' is still in the fold is for the caller to check.
+        """
         sense = self._mapping.sense(direction)
         there = [f"{axis} + {sense * step}" for axis, step in zip(self._axes, direction.vector)]
         return _map([*self._numbers, *self._axes], [*self._numbers, *there])
@@ -386,6 +392,6 @@ def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> 
 
 
 def _hull(values: isl.Map) -> isl.Map:
-    """Returns a map { [f] -> [t] } with all integers between the least and the greatest t of each f."""
+    """Returns the map { [f] -> [t] } with the integers t that it lacks between the least and the greatest t of each f."""
     after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
     return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))

@@ -76,7 +76,7 @@ class Folds:
 
     @property
     def utilisation(self) -> float:
-        """Returns the share of instances that run among those that all PEs could run in the cycles of all folds."""
+        """Returns the number of instances divided by how many all PEs could run in the cycles of all folds, one in each cycle."""
         return self.recurrence.instances / (self.units * self.cycles)
 
     @property
@@ -86,9 +86,7 @@ class Folds:
 
     @property
     def compute_utilisation(self) -> float:
-        """Returns the share of instances that run among those that all PEs could run in the cycles of a fold, on average over the
-        folds.
-        """
+        """Returns a fold's instances divided by those that all PEs could run in its cycles, one each, on average over the folds."""
         return sum(each.number * each.instances / each.cycles for each in self.classes) / (self.number * self.units)
 
     @property
@@ -113,8 +111,9 @@ class Folds:
 
     @property
     def drain_cycles(self) -> int:
-        """Returns the cycles to shift stationary results out after the last fold; those of the other folds leave while the next one
-        runs.
+        """Returns the cycles to shift results out after the last fold, where results stay in their PEs; else 0.
+
+        Results of earlier folds are shifted out while the next fold runs.
         """
         return self.shape[0] if is_stationary(self.mapping, self.recurrence.result) else 0
 
@@ -122,7 +121,8 @@ class Folds:
 def obstacle(recurrence: UniformRecurrence, dims: int) -> str:
     """Returns the reason why an array of `dims` dimensions cannot feed the recurrence with values, as text; "" where it can.
 
-    Values that are used once reach PEs inside a two-dimensional array only before a fold, so that each PE could run one instance.
+    In two dimensions, an operand or result that is another element in each instance can reach a PE inside the array only before a
+    fold begins, so that a PE could run one instance per fold; such recurrences are refused.
     """
     if dims == 1 or len(recurrence.axes) <= dims:
         return ""
@@ -133,10 +133,12 @@ def obstacle(recurrence: UniformRecurrence, dims: int) -> str:
 
 
 def cycles(recurrence: UniformRecurrence, mapping: SpaceTime, shape: Sequence[int]) -> Count | None:
-    """Returns the cycles of all padded folds as a formula of the sizes, for a recurrence that is for all sizes.
+    """Returns the cycles of all folds, each as if every PE had instances, as a formula of the sizes.
 
+    None where that takes too long, or where the first row or column that a mapping uses depends on the sizes.
+
+    recurrence: one that was made without values for the sizes.
     shape: the rows and columns of the array.
-    None where that takes too long, or where rows and columns do not begin at numbers.
     """
     try:
         with polyhedra.budget(FORMULA_OPERATIONS):

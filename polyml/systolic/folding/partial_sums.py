@@ -23,12 +23,11 @@ from polyml.systolic.recurrences.recurrence import UniformRecurrence
 
 @dataclass(frozen=True)
 class PartialSums:
-    """PartialSums holds what is known of partial sums that wait in memory from one fold to another, with the folds in the best
-    order.
+    """PartialSums says how many partial sums wait in memory from one fold to another, when the folds run in the best order.
 
     waiting: the most sums that wait at once.
-    order: the array's coordinates; the blocks of the last one advance first.
-    returns: how often a sum comes back to the array.
+    order: the array's coordinates; from fold to fold, the blocks of the last one advance first.
+    returns: how many times partial sums come back to the array, over all sums.
     """
 
     waiting: int
@@ -63,8 +62,8 @@ def most_waiting(folds: Folds, order: Sequence[int]) -> int:
 def _most_in_box(folds: Folds, order: Sequence[int]) -> int:
     """Returns the most partial sums that wait between folds at once, by a formula that holds for a box.
 
-    A fold's number has a digit for each outer loop and coordinate. Its sums wait for a digit that only adds terms, over all values
-    of the digits after it.
+    Folds run in nested loops: the outer loops, and one over the blocks of each coordinate, in `order`. Where such a loop does not
+    subscript the result, every element that the loops inside it go over waits for its next iteration; the outermost one counts.
     """
     recurrence = folds.recurrence
     if recurrence.box is None or recurrence.lengths is None:
@@ -89,8 +88,9 @@ def _indexes_result(recurrence: UniformRecurrence, axis: int) -> bool:
 
 
 def _most_counted(folds: Folds, order: Sequence[int]) -> int:
-    """Returns the most partial sums that wait between folds at once, counted fold by fold: those that later folds go on with,
-    without those that have ended.
+    """Returns the most partial sums that wait between folds at once, counted fold by fold.
+
+    A sum waits from the first fold that adds to an element until the last one that does.
     """
     names, elements = elements_by_fold(folds, order)
     space = elements.domain().get_space()

@@ -15,8 +15,9 @@ def preload_passes(recurrence: UniformRecurrence, mapping: SpaceTime) -> int:
 
 
 def preload_groups(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[list[DataStream]]:
-    """Returns the streams of operands that are shifted into PEs before a fold, in groups whose operands use different PEs and so
-    come in at the same time.
+    """Returns the streams of operands that are shifted into PEs before a fold, in groups.
+
+    Those of one group go to different PEs, so they are shifted in together; the groups come one after another.
     """
     outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
     there = [*outer, *(linear(row, axes) for row in mapping.space)]

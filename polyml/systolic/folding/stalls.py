@@ -45,11 +45,9 @@ class RepeatedSteps:
 
 
 def nested(numbers: Sequence[Sequence[int]], steps: Sequence[FoldStep]) -> tuple[FoldStep | RepeatedSteps, ...]:
-    """Returns the steps of folds in order, with groups of equal steps that follow each other as repetitions.
+    """Returns the steps of folds in order, with equal groups that follow each other as repetitions.
 
-    numbers: the number of each fold, such as (o, f, g). A group is what the folds of one o, or of one (o, f), do.
-
-    A group is what the folds of one o, or of one (o, f), do.
+    numbers: the number of each fold, a tuple such as (a, b, c). The folds with equal a are a group, and in it those with equal b.
 
     >>> a, b = FoldStep(4, Fraction(10), 10), FoldStep(4, Fraction(8), 10)
     >>> nested([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [a, b, a, b, b]) == (RepeatedSteps(2, (a, b)), b)
@@ -59,7 +57,7 @@ def nested(numbers: Sequence[Sequence[int]], steps: Sequence[FoldStep]) -> tuple
 
 
 def _nested(numbers: list[Sequence[int]], steps: list[FoldStep], depth: int) -> tuple[FoldStep | RepeatedSteps, ...]:
-    """Returns the steps of folds whose numbers agree in the first `depth` places, with equal groups as repetitions."""
+    """Returns the steps of folds whose numbers agree in the first `depth` entries, with repetitions as `nested` makes them."""
     if numbers and depth == len(numbers[0]) - 1:
         return tuple(found for step, same in groupby(steps) for found in _times(len([*same]), (step,)))
     firsts = [number[depth] for number in numbers]
@@ -83,9 +81,12 @@ class Stalled:
     to wait for.
 
     tile_cycles: the cycles in which the memory delivers a tile.
-    cycles: the cycles of everything.
-    active_cycles, stall_cycles, shift_cycles: those in which the array is active, waits for a tile, and waits while one is shifted
-        in, until the last fold has begun and run. In the rest it waits for PEs.
+    cycles: the cycles from the beginning until all is done.
+    active_cycles: those in which PEs run instances.
+    stall_cycles: those in which the array waits for a tile to come from memory.
+    shift_cycles: those in which it waits while a tile is shifted in.
+
+    In all other cycles the array waits for PEs to become free, or, behind the last fold, for what is still on its way.
     """
 
     tile_cycles: float
@@ -137,7 +138,7 @@ def stalled(steps: Iterable[FoldStep | RepeatedSteps], tile_cycles: Cycles, queu
 
 
 def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
-    """Yields the active cycles of each step; those of repeated steps once."""
+    """Yields the active cycles of each step; steps that are repeated count once, not as often as they run."""
     for step in steps:
         if isinstance(step, RepeatedSteps):
             yield from _actives(step.steps)

@@ -51,13 +51,14 @@ class Plan:
 
     @cached_property
     def padded(self) -> Folds:
-        """Returns the folds as if each took as many cycles as one that fills the whole array."""
+        """Returns the folds with cycles counted as if every PE had instances: each takes as many as one that fills the array."""
         return fold(self.recurrence, self.mapping, self.folds.shape, units=self.folds.units, padded=True)
 
     @cached_property
     def formula(self) -> Count | None:
-        """Returns the cycles of the padded folds as a formula of the sizes; None where an axis has several loops, whose lengths are
-        numbers, or where the formula takes too long to find.
+        """Returns the cycles of the folds, as if every PE had instances, as a formula of the sizes.
+
+        None where the formula takes too long to find, or where an axis is several loops as one, for which lengths must be numbers.
         """
         own, dims = self.recurrence, len(self.mapping.space)
         found = (r for r in layouts(own.nest, None, dims) if (r.outer, r.axes) == (own.outer, own.axes))
@@ -98,8 +99,8 @@ def _plans(
     """Returns the plans of one recurrence on an array of `dims` dimensions, and adds to the list `refused` why other mappings are
     illegal.
 
-    The plans have the fastest times. Slower times are tried, too, where no fastest one lets folds come after those whose values
-    they use, or lets an operand or result stay.
+    Times are tried from the fastest ones on, up to MOST_SLOWER times slower ones. They end once there is a legal plan, and every
+    operand or result that can stay in its PEs stays in those of some plan.
     """
     nest, directions = recurrence.nest, recurrence.directions
     problem = obstacle(recurrence, dims)
@@ -148,8 +149,8 @@ def _orientations(
 
 
 def dataflow_of(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
-    """Returns the dataflow of a mapping: "os", "ws" or "is" where of all that the deepest statement uses the results, weights or
-    inputs alone stay in their PEs; "" for any other.
+    """Returns the dataflow of a mapping: "os", "ws" or "is" where, of the arrays that the deepest statement uses, the results, the
+    weights or the inputs alone stay in their PEs; "" where none or several stay.
     """
     uses = [s for s in recurrence.streams if s.use.statement == recurrence.nest.statement.name]
     stationary = [s for s in uses if is_stationary(mapping, s) or s in preloaded(recurrence, mapping)]

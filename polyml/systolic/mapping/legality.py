@@ -116,10 +116,10 @@ def _dimensions(order: isl.UnionMap, outer: int) -> int:
 
 
 def _violations(order: isl.UnionMap, dependences: isl.UnionMap, coordinates: isl.UnionMap) -> isl.UnionMap:
-    """Returns the dependences { S[p] -> T[q] } whose ends a mapping puts at a pair of cycles and PEs in `coordinates`.
+    """Returns those dependences { S[p] -> T[q] } that are forbidden: the mapping of source and sink is a pair in `coordinates`.
 
-    order: the mapping, { S[p] -> [o, t, x, y] }.
-    coordinates: { [o, t, x, y] -> [o', t', x', y'] }.
+    order: the mapping, { S[p] -> [o, t, x, y] }: outer loops, cycle, PE.
+    coordinates: { [o, t, x, y] -> [o', t', x', y'] }, the forbidden pairs.
     """
     if dependences.apply_domain(order).apply_range(order).is_disjoint(coordinates):
         return isl.UnionMap("{ }")
@@ -140,10 +140,11 @@ def _beyond_reach(dims: int, links: str) -> list[str]:
 
 
 def _relation(dims: int, outer: int, alternatives: Sequence[str]) -> isl.UnionMap:
-    """Returns { [o, t, v0, v1] -> [o, u, w0, w1] : some condition holds }, between cycles and PEs of the same iteration of the
-    outer loops.
+    """Returns { [o, t, v0, v1] -> [o, u, w0, w1] : one of the conditions holds }, from cycle t and PE v to cycle u and PE w.
 
-    dims, outer: how many coordinates v, and how many o there are.
+    Both are in the same iteration o of the outer loops.
+
+    dims, outer: how many coordinates a PE has, and how many outer loops there are.
     alternatives: the conditions, as isl text.
     """
     kept = [f"o{k}" for k in range(outer)]

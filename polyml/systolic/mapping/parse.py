@@ -159,8 +159,9 @@ def plan(nest: SystolicNest, sizes: Mapping[str, int], shape: Sequence[int], lin
 def _readings(
     nest: SystolicNest, sizes: Mapping[str, int], rows: Sequence[Vector]
 ) -> Iterator[tuple[UniformRecurrence, SpaceTime]]:
-    """Yields (recurrence, mapping) for each way to see the nest as axes of which the rows are linear functions, those with as many
-    axes as array and time have dimensions first.
+    """Yields (recurrence, mapping) for each choice of axes, each a loop or several loops as one, by which the rows can be written.
+
+    Those with one axis more than the array has dimensions come first.
 
     rows: the coefficients of the nest's loops in t, x, and y.
     """
@@ -174,8 +175,9 @@ def _readings(
 
 
 def _by_axes(recurrence: UniformRecurrence, row: Vector) -> Vector | None:
-    """Returns a linear function of the nest's loops as coefficients of the recurrence's axes; None where it is no function of
-    these.
+    """Returns the coefficients of the recurrence's axes, each a loop or several as one, in a linear function of the nest's loops.
+
+    None where the function cannot be written with axes.
 
     row: the coefficients of the loops.
     """

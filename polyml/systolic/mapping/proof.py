@@ -81,16 +81,18 @@ def _prove_wires(
 
 
 def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]:
-    """Returns, for an element that a broadcast brings to PEs in several directions within one cycle, the sums of two of these
-    directions.
+    """Returns the sums of each two directions in which a broadcast brings one of the stream's elements to PEs within one cycle.
+
+    By two of them an element gets to PEs that neither of the directions reaches alone.
     """
     found = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
     return [Direction(tuple(map(add, a, b)), True) for a, b in combinations(found, 2)]
 
 
 def _links_for(links: str, free: bool) -> str:
-    """Returns the links that a value may use: broadcast wires where it may travel either way, as operands may; Manhattan links in
-    place of these for others.
+    """Returns the links that a value may use: `links`, but for values that are not free, Manhattan links in place of broadcasts.
+
+    free: whether the value may travel either way along its direction, as an operand's may.
     """
     return links if free or links != "broadcast" else "manhattan"
 

@@ -31,9 +31,9 @@ class MappingSearch:
     dims: the dimensions of the array.
     links: "manhattan", "diagonal" or "broadcast".
     dense: whether to find only mappings that leave no PE idle between its instances.
-    reversible_axes: axes that may be run backwards without a change of the domain's shape; mappings that differ by this alone,
-        along directions that are free, belong to one class.
-    slower: how often the fastest times are removed before the fastest ones of the rest are taken.
+    reversible_axes: axes that may be run backwards without a change of the domain's shape. Of mappings that differ by this alone,
+        while values that travel along the axis may travel it either way, one is found.
+    slower: 0 for the fastest times; 1 for those that are fastest once these are removed, and so on.
     """
 
     axes: int
@@ -64,7 +64,10 @@ def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
 
 
 def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tuple:
-    """Returns a key that is greater for mappings whose time runs forward along more of the directions by which values travel."""
+    """Returns a key that is greatest for mappings whose time runs forward along most of the directions by which values travel.
+
+    Among equals it compares coefficients, so that no two mappings have the same key.
+    """
     forward = sum(dot(mapping.time, d.vector) > 0 for d in directions)
     return forward, *mapping.rows
 

@@ -57,7 +57,8 @@ class Events:
 
     memory: the memory.
     units_by_cycle: the PEs of each cycle.
-    elements: the position of each element, in the order of `units_by_cycle`; for the memory "number" the values themselves.
+    elements: the position of each element in the memory, in the order of `units_by_cycle`; for loads of numbers, whose memory is of
+        kind "number", the numbers themselves.
     """
 
     memory: Memory
