@@ -43,7 +43,7 @@ class KernelFile:
     module: ModuleType
 
     def as_kernel(self) -> Kernel:
-        """Returns the kernel as its file decorates it; where the file does not, one with the settings in force."""
+        """Returns the kernel as its file decorates it, or, if the file does not decorate it, with the settings in force."""
         return self.decorated if isinstance(self.decorated, Kernel) else kernel(self.function)
 
     @property
@@ -146,7 +146,7 @@ def reported(file: Path, what: str) -> Iterator[None]:
 
 
 def _told(error: BaseException) -> str:
-    """Returns the class name of an exception, and its text where it can be made."""
+    """Returns the class name of an exception with its text, or without it if making the text raises an exception."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:

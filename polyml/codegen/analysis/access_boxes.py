@@ -78,9 +78,9 @@ def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> t
 
 
 def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Returns what `_span` does for at least one loop: puts in `low` and `high` the bounds of the innermost of the first `count`
-    loops at which they are least and greatest, and calls `_span` for the others. None if this finds no number with any of that
-    loop's bounds.
+    """Returns the result of `_span` for at least one loop. In `low` and in `high`, the variable of the innermost of the first
+    `count` loops is replaced by the bound at which they are least and greatest, then `_span` is called for the other loops. None if
+    it finds no constant number for any choice of bounds.
     """
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)

@@ -100,7 +100,7 @@ class Differences:
 
     count: the number of loops.
     known: constraints that all points of the set satisfy, found by the Omega test; None if it gave up.
-    whole: the constraints on both iterations from which it found them; None if these are not all.
+    whole: the constraints on both iterations from which `known` was found; None if some constraint is missing there.
     exact: computes the set itself by isl; the result is None if isl takes too long.
     """
 

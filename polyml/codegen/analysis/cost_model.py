@@ -51,8 +51,8 @@ class InnermostAccess:
     """The cost of one access of a nest in the innermost loop.
 
     weight: how often it is made per iteration of the perfect nest.
-    is_invariant: its element is the same in all iterations of the innermost loop.
-    jumps: each iteration starts a new cache line, which does not follow the last one.
+    is_invariant: whether its element is the same in all iterations of the innermost loop.
+    jumps: whether each iteration starts a new cache line, which does not follow the last one.
     """
 
     weight: float
@@ -76,12 +76,12 @@ class Innermost:
 class _StepAccesses:
     """The accesses of one step of the innermost loop, counted in instructions.
 
-    loads: loads other than the next two kinds.
+    loads: all loads that are not counted in `lined` or `broadcasts`.
     lined: loads of vectors that begin on cache lines.
     broadcasts: loads of one element into all lanes.
     stores: stores.
     jumps: cycles of waiting for cache lines that do not follow one another.
-    accumulators: the registers in which accumulators stay during the loop.
+    accumulators: how many registers hold accumulators throughout the loop.
     """
 
     loads: float = 0.0

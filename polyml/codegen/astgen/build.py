@@ -43,7 +43,8 @@ def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] |
 
 
 def nodes_of(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
-    """Returns the loops that run one component of a schedule. Raises BudgetExceeded where none are found.
+    """Returns the loops that run a schedule, which may be one component of a larger one (a child of its outermost sequence). Raises
+    BudgetExceeded where none are found.
 
     context: constraints on the parameters.
     """
@@ -55,7 +56,8 @@ def nodes_of(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
 
 @dataclass(frozen=True)
 class _ScheduledPart:
-    """A component of a schedule, which compares and hashes by its text and its context's, to be the key of a cache.
+    """A schedule, mostly a component of a larger one (a child of its outermost sequence). It compares and hashes by its text and
+    that of its context, to be the key of a cache.
 
     context: constraints on the parameters.
     """
@@ -81,7 +83,9 @@ def _loops_of_isl(part: _ScheduledPart) -> tuple[Node, ...]:
 
 @lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
 def _once(part: _ScheduledPart) -> tuple[Node, ...] | str:
-    """Returns the loops of a component, or the reason why there are none as a text. Results are cached."""
+    """Returns the loops of a component, from isl or from a scan of any kind of tree, or, where neither has any, the reason as a
+    text. Results are cached.
+    """
     first = _proved(part, OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain())))
     if not isinstance(first, str):
         return first

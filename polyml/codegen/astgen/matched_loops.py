@@ -104,7 +104,7 @@ class MatchedInstance:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        """The occurrence as a tuple of one, as MatchedBlock has them."""
+        """The instance's occurrence as a tuple, for a caller that does not tell instances from blocks, which may have several."""
         return (self.occurrence,)
 
 
@@ -162,8 +162,8 @@ class LoopCases:
                 yield LoopCase(inside, {**around.values, node.var: value})
 
     def starts(self, node: Loop, case: System, lower: list[Row], values: Mapping[Name, Row]) -> list[tuple[System, Row]]:
-        """Returns pairs of a case and the value, a linear expression, from which the loop counts its steps in this case: one of its
-        lower bounds.
+        """Returns pairs (case, value), where the cases together are the given one, and the value is the greatest lower bound in
+        that case, a linear expression, from which the loop counts its steps.
 
         lower: the lower bounds as linear expressions.
         values: by name of a variable around the loop, its value.

@@ -13,8 +13,8 @@ from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, 
 
 
 def rounded_quotient(row: Row, divisor: int, here: LoopContext) -> Affine:
-    """Returns floor(row / divisor), where row is a linear expression, in the program's variables. Raises NotSimple if the row has
-    iterators, or quotients that are not computed.
+    """Returns floor(row / divisor) of a linear expression `row` as an expression of the program's variables. Raises NotSimple if
+    the row has iterators, or quotients that are not computed.
     """
     total, factor = _multiple(row, here)
     return floor_div(total, factor * divisor)

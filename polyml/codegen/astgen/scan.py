@@ -316,10 +316,10 @@ def _instance(a: ActiveStatement, here: LoopContext) -> list[Node]:
 
 
 def _with_quotients(rows: list[Row], solved: Mapping[Name, Row], here: LoopContext) -> tuple[LoopContext, list[Row]]:
-    """Returns the context with expressions for the quotients that the loops do not determine, and those of the rows that do not
-    follow from the quotients' definitions.
+    """Returns the context with expressions for the quotients in the rows, and those of the rows that do not follow from the
+    definitions of quotients. Raises NotSimple if a quotient cannot be computed from the loops' variables.
 
-    rows: constraints that are at least 0.
+    rows: constraints: linear expressions that are at least 0.
     solved: the values of iterators and quotients that equations give.
     """
     values: dict[Quotient, Affine] = {}

@@ -244,7 +244,7 @@ class _StatementText:
         return self._values.dialect.unsigned(max(dtype.bits, 32))
 
     def _wrapped(self, text: str, dtype: DType) -> Text:
-        """Returns an expression of unsigned numbers as one of the type, since C leaves signed overflow undefined."""
+        """Returns an expression, computed in unsigned numbers since C leaves signed overflow undefined, converted to the type."""
         return Text(f"({self._values.dialect.register_type(dtype)})({text})", _PREFIX)
 
     def _binary(self, e: syntax.Binary) -> Text:

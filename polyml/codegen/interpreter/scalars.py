@@ -27,7 +27,7 @@ _COMPARE: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 
 def typed(value: Scalar, dtype: DType) -> Scalar:
-    """Returns the value as a scalar of the type, which it must have already up to the choice between Python's numbers and NumPy's.
+    """Returns the value, which must be of the type already, as Python's int for PYINT and as NumPy's scalar for other types.
 
     Raises TypeError for a value of another type.
     """
@@ -85,7 +85,7 @@ def unary(op: str, value: Scalar) -> Scalar:
 
 
 def binary(op: str, a: Scalar, b: Scalar) -> Scalar:
-    """Returns `a op b` by Python's rules: // and % round down, min and max keep the first operand unless the second is better."""
+    """Returns `a op b` by Python's rules: // and % round down; min and max return `a` unless `b` is strictly smaller or larger."""
     if op == "min":
         return b if b < a else a
     if op == "max":

@@ -158,7 +158,8 @@ class Addresses:
         return scope.known[key]
 
     def integer(self, e: Affine) -> str:
-        """Emits the expression in the outermost loop that knows all its names, and returns its value: an SSA name or a constant.
+        """Emits the expression in the scope of the outermost loop in which all its names have values. Returns an SSA name or a
+        constant.
 
         Raises LeavesRange if the value may not fit 64 bits.
         """
@@ -256,7 +257,7 @@ class Addresses:
         return total
 
     def _compared(self, c: Compare, at: BasicBlock | None) -> str:
-        """Emits a comparison, and returns its truth value, an i1. One of x + c or c - x with 0 compares x with a constant."""
+        """Emits a comparison with 0, and returns its truth value, an i1. For x + c or c - x, x and a constant are compared."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
             self.module.ranges.check(c.expr)
@@ -268,7 +269,7 @@ class Addresses:
     def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
         """Emits the address of one element, and returns its SSA name.
 
-        Each term of the address is added in the outermost loop that knows the term. Terms from constants in subscripts come
+        Each term of the address is added in the outermost loop in which its value is known. Terms from constants in subscripts come
         last, so that neighbouring elements share all others; but in an innermost loop they come before the loop's own terms.
         """
         steps, subscripts = self.module.layout.strides(array), self.within_window(array, subscripts)
@@ -303,7 +304,7 @@ class Addresses:
         return pointer
 
     def within_window(self, array: str, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        """Returns an element's subscripts from the start of the array's window, the part that has memory (`Program.windows`)."""
+        """Returns an element's subscripts counted from the start of the array's window, the part with memory (a `Window`)."""
         window = self.module.program.windows.get(array)
         if window is None:
             return subscripts

@@ -246,8 +246,8 @@ class Arithmetic:
         return SsaValue(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
 
     def _rounded_to_odd(self, value: SsaValue) -> SsaValue:
-        """Emits the conversion of a double to a float whose last bit is set if bits were cut off, and returns that: rounding it to
-        a half gives the same as rounding the double once.
+        """Emits the conversion of a double to a float, truncated, with the last bit set if bits were cut off, and returns that.
+        Rounding it to a float16 or bfloat16 gives the same as rounding the double once.
         """
         lanes = value.lanes
         integers = vector_type("i64", lanes)
@@ -264,8 +264,8 @@ class Arithmetic:
         )
 
     def _float_to_integer(self, value: SsaValue, to: DType) -> SsaValue:
-        """Emits the conversion of a float to an integer and returns it, as the C compilers do that NumPy is built with: to a
-        signed type that is wide enough, then truncated.
+        """Emits the conversion of a float to an integer and returns it: to a signed type that is wide enough, then truncated, as in
+        NumPy, which C compilers build in this way.
         """
         if to.bits == 64 and to.kind == "i":
             return self._conversion("fptosi", value, to)

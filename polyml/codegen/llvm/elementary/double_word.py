@@ -217,7 +217,7 @@ class FloatOperations:
         return self.op("fsub", self.op("fsub", whole, product), error)
 
     def accurate_muladd(self, a: SsaValue, b: SsaValue, c: SsaValue) -> SsaValue:
-        """Emits a * b + c in about one rounding, if the product is larger than c, and returns it."""
+        """Emits a * b + c and returns it; if the product is larger than c, the error is about that of a single rounding."""
         if self._math.fused:
             return self.muladd(a, b, c)
         product, error = self.exact_product(a, b)
@@ -311,7 +311,9 @@ class FloatOperations:
         return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
 
     def rounded(self, value: SsaValue, factor: float) -> tuple[SsaValue, SsaValue]:
-        """Emits the integer nearest to value * factor, which has to be small, and returns it as a float and as an integer."""
+        """Emits the integer nearest to value * factor and returns it, as a float and as an integer of the same width. It has to be
+        small enough for the mantissa.
+        """
         shift = self.number(1.5 * 2.0**self.format.mantissa)
         shifted = self.muladd(value, self.number(factor), shift)
         return self.op("fsub", shifted, shift), self.op("sub", self.bits(shifted), self.bits(shift))

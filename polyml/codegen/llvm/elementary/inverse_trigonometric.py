@@ -73,8 +73,8 @@ def arctan2(fp: FloatOperations, y: SsaValue, x: SsaValue) -> SsaValue:
 
 
 def _parts(fp: FloatOperations, part: int) -> list[SsaValue]:
-    """Returns the five multiples of pi / 4 from 0 to pi as constants. Each is a sum of two parts, of which `part` (0 or 1) says
-    which.
+    """Returns one part of each of the five multiples of pi / 4 from 0 to pi, which are sums of two constants: the large part for
+    part = 0, the small one for 1.
     """
     return [fp.number(parts[part]) for parts in fp.format.pi]
 

@@ -112,8 +112,8 @@ def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns (size, whether it is larger than 2**60, 1.0 where it is and 0.0 where it is not). For a large x, arcsinh(x) and
-    arccosh(x) are about log(2 * x).
+    """Returns (size, whether it is larger than 2**60, 1.0 where it is and 0.0 where it is not). arcsinh and arccosh of such an x
+    are log(x) + log(2), rounded; the 1.0 is the number of log(2) to be added.
     """
     large = fp.compare(">", size, fp.number(2.0**60))
     return size, large, fp.choice(large, 1.0, 0.0)
