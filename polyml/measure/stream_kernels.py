@@ -171,7 +171,7 @@ def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
 
 
 def _clock() -> str:
-    """Returns the text of the function `clock`: additions and exclusive ors that wait for one another and do not combine."""
+    """Returns the LLVM text of the function `clock`: a loop of additions and exclusive ors, each on the last result."""
     fn = _function("clock")
     first, passes, room = _field(fn, 1), _field(fn, 2), _room(fn)
 

@@ -115,7 +115,7 @@ class Costs:
         return CostTerm(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
 
     def copy(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of a copy in order. size_bytes: the bytes that are read and written."""
+        """Returns the cost of a copy that reads and writes memory in order. size_bytes: the bytes that are read and written."""
         return self._bytes(name, size_bytes, COPY_BYTES_PER_S)
 
     def transposed(self, name: str, size_bytes: int) -> CostTerm:

@@ -117,7 +117,7 @@ class Requirement:
     A call that violates it runs as plain Python.
 
     around: the loops and guards, outermost first, without their bodies
-    what: words for a message: what is in a call that violates it
+    what: what a call that violates it has, for messages, such as "a size or number that is not the one compiled for"
     """
 
     around: tuple[Loop | Guard, ...]  # outermost first, without their bodies

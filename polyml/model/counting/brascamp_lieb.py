@@ -116,8 +116,8 @@ def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
 def _least_sum(rows: Sequence[tuple[Sequence[int], int]], count: int) -> list[Fraction]:
     """Returns the vector s >= 0 with the least sum of its numbers for which row . s >= bound for all pairs (row, bound).
 
-    Each row must have a positive number. It is the simplex method with exact fractions on the dual, max bound . y for y >= 0 with
-    sum over rows of row * y <= 1, from y = 0 by Bland's rule; s are the prices at the end.
+    Each row must have a positive number. The dual, max bound . y for y >= 0 with sum over rows of row * y <= 1, is solved by the
+    simplex method with exact fractions, from y = 0 by Bland's rule; s are the reduced costs of its slack variables, negated.
 
     count: the length of s and of the rows
     """

@@ -48,7 +48,7 @@ class Projection:
     text: what the map is to, for people
     vanishing: its kernel
     values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
-    made: at most how many of these values are made in the segment (part of a run with a given number of loads) that uses them
+    made: at most how many images stand for a value that their segment (part of a run with a given number of loads) makes, or none
     """
 
     text: str
@@ -86,12 +86,12 @@ class ReuseBound:
 
     @property
     def made(self) -> tuple[Count, ...]:
-        """Returns for each projection at most how many of its values are made in the segment that uses them, so need no load."""
+        """Returns for each projection at most how many of its images stand for a value that their segment makes, or for none."""
         return tuple(p.made for p, _ in self.projections)
 
     @property
     def multiple(self) -> int:
-        """Returns how many times the fast memory's size S the loads in a segment are, as they are chosen for the greatest bound."""
+        """Returns m where segments of m * S loads give the greatest bound, in which S is the fast memory's size."""
         return max(1, round(1 / (self.degree - 1)))
 
     @property

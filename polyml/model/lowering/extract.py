@@ -205,7 +205,7 @@ class _StatementBuilder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """Returns the parameter set { : N > 0 } of sizes that pass the checks; a larger set where that would be a large union."""
+        """Returns the parameter set { : N > 0 } of sizes that pass the checks, or a larger one where that has many pieces."""
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:

@@ -334,7 +334,7 @@ def _is_place(value: Value, iterator: str) -> bool:
 
 
 def _at(value: Value, iterator: str, place: Read) -> Value:
-    """Returns an affine value with the scalar `place` in place of the iterator."""
+    """Returns an affine value with the iterator in it replaced by a read of the scalar, `place`."""
     if not isinstance(value, Integer) or iterator not in value.affine.names:
         return value
     rest = value.affine - af.variable(iterator)

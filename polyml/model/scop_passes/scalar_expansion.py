@@ -86,8 +86,7 @@ def common_depth(paths: list[tuple[int, ...]]) -> int:
 
 
 def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set) -> isl.Set | None:
-    """Returns the iterations { [i] } of the `depth` outer loops that assign the scalar first, in statements outside all inner
-    loops.
+    """Returns the iterations { [i] } of the `depth` outer loops that assign the scalar first, in statements outside inner loops.
 
     The result is None where an iteration uses the scalar without doing so.
 

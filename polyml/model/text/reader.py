@@ -55,7 +55,7 @@ class _ScopReader:
         self.types = LeafTypes((), self._arrays)
 
     def scop(self) -> Scop:
-        """Returns the SCoP, whose lines it takes in the order of the grammar. Raises TextError where they differ from it."""
+        """Returns the SCoP, whose lines it takes in the order of `writer`'s grammar. Raises TextError where they differ from it."""
         line = self.next("kernel")
         name = line.name("the kernel's name")
         line.expect("(")

@@ -55,7 +55,7 @@ def text(scop: Scop) -> str:
 
 
 def lines(scop: Scop, places: PlaceWriter) -> Iterator[str]:
-    """Yields the lines of a SCoP, as in the grammar.
+    """Yields the lines of a SCoP, as in the module's grammar.
 
     places: collects the sources of its locations, which go to the text's end
     """
@@ -63,7 +63,7 @@ def lines(scop: Scop, places: PlaceWriter) -> Iterator[str]:
 
 
 def quoted(name: str) -> str:
-    """Returns a name as the grammar has it: in quotes where it is not a plain word or is a reserved one."""
+    """Returns a name as the module's grammar has it: in quotes where it is not a plain word or is a reserved one."""
     return quoted_name(name, RESERVED)
 
 
