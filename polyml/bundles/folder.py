@@ -14,7 +14,7 @@ KEPT = 20  # the newest
 
 
 def keep_failure(cache: Cache | None, tried: FailedCompilation, problem: PolymlError) -> str:
-    """Writes a file that repeats a failed compilation to the cache folder. Returns its path; "" where it cannot be made or written."""
+    """Writes a file that repeats a failed compilation to the cache folder. Returns its path; "" where that is not possible."""
     try:
         return "" if cache is None else keep(cache, of_failure(tried, problem))
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):

@@ -61,7 +61,7 @@ class StateLayout:
         return 1 + len(self.levels) + level
 
     def fully_associative(self, level: int) -> int:
-        """Returns the index, among a reference's counters, of the one for misses in a fully associative cache of the level's size."""
+        """Returns the index, among a reference's counters, of that for misses in a fully associative cache of the level's size."""
         return 1 + 2 * len(self.levels) + level
 
     def invalidated(self, level: int) -> int:

@@ -274,7 +274,7 @@ class _ReferenceUse:
 
 
 class _AccessEmitter:
-    """An _AccessEmitter emits the accesses that instances of statements make, in the place of the code that computes their values."""
+    """An _AccessEmitter emits the accesses that instances of statements make, in place of the code that computes their values."""
 
     def __init__(self, tracer: _Tracer):
         self._tracer = tracer

@@ -83,7 +83,7 @@ def compared(
 
 
 def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, ...]:
-    """Returns the positions, among a statement's iterators, of those that identify an instance, as they are no numbers of threads."""
+    """Returns the positions, among a statement's iterators, of those that identify an instance: they are no numbers of threads."""
     return tuple(position for position, name in enumerate(iterators) if name not in threads)
 
 

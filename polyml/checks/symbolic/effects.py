@@ -54,14 +54,14 @@ class AccessWatcher(Protocol):
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A _Loaded is a step in the computation of an expression: it takes the value that read number `read` of the statement found."""
+    """A _Loaded is a step in the computation of an expression: it takes the value that the statement's read number `read` found."""
 
     read: int
 
 
 @dataclass(frozen=True)
 class _AffineInteger:
-    """An _AffineInteger is a step in the computation of an expression: an integer that compiled code computes from the iterators."""
+    """An _AffineInteger is a step in the computation of an expression: an integer that compiled code gets from the iterators."""
 
     code: CodeType
     dtype: str
@@ -254,7 +254,7 @@ def _sides(value: Value, operator: str) -> tuple[tuple[Value, ...], str]:
 
 
 def _summands(value: Value, sign: str) -> Iterator[tuple[str, Value]]:
-    """Yields (sign, value) pairs that add up to the given value, which has the sign `sign` itself: a - b is ("+", a) and ("-", b)."""
+    """Yields (sign, value) pairs that add up to the value, which has the sign `sign` itself: a - b is ("+", a) and ("-", b)."""
     if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
         yield sign, value
         return

@@ -241,7 +241,7 @@ def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]
 
 
 def _common(node: Loop | Unroll, values: Iterator[int]) -> int:
-    """Returns the single value that a bound of a loop has in all iterations that run together. Raises Violation where they differ."""
+    """Returns the only value that a loop's bound has in all iterations that run together. Raises Violation where they differ."""
     distinct = set(values)
     if len(distinct) != 1:
         raise Violation(Finding(f"the bounds of loop {node.var} differ between iterations that run together: {sorted(distinct)}"))
