@@ -43,7 +43,8 @@ class MissTotal:
 class Misses:
     """A Misses holds the simulated misses of a kernel in one order of its instances, by cache level and reference.
 
-    threads: how many share the program's loops.
+    simulation: what the simulator returned, from which the other numbers are computed.
+    threads: how many share the iterations of the program's parallel loops.
     coherent: whether writes invalidate lines in the caches of other threads.
     seconds: how long the simulation took.
     """

@@ -1,4 +1,4 @@
-"""A kernel for a GPU: the model of the CPU's pipeline, launches in place of loops for threads, and their text in a language of GPUs."""
+"""A kernel for a GPU: the model of the CPU's pipeline, launches in place of loops for threads, and their text in a GPU language."""
 
 from __future__ import annotations
 

@@ -130,7 +130,9 @@ class _GpuReportSetting:
         return _TriedVariant(GpuVariant(name, tuple(map(self._launches, found)), "", notes))
 
     def _launches(self, nest: LaunchNest) -> Launches:
-        """Returns the launches of a nest in the mapping that is chosen for it; equal nests are mapped once."""
+        """Returns the launches of a nest of loops with its threads in blocks as `choose` finds them; nests with the same key share
+        them.
+        """
         if nest.key not in self.known:
             places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
             kernel = CudaKernel.of(nest, self.problem.scop, self.sizes, places, self.machine)

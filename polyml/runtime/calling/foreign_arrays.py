@@ -54,7 +54,9 @@ def _is_mapped(low: int, high: int) -> bool:
 
 @cache
 def _msync():
-    """Returns the system's function msync, which tells whether memory is mapped; None where it might change something."""
+    """Returns the C function msync, which tells whether memory is mapped; None on other systems than Linux, where it might do
+    more.
+    """
     if sys.platform != "linux":
         return None
     found = ctypes.CDLL(None).msync

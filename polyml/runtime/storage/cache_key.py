@@ -49,8 +49,8 @@ class CodeInputs:
 def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
     """Returns the name under which the code of a function is kept: a digest of all that it depends on.
 
-    These are the function's text, its bytecode and its place in its file, which messages name; the `inputs`; the versions of polyml and
-    its libraries; and the processor. Returns None where the text cannot be found, or is nested too deeply to be parsed.
+    These are the function's text, its bytecode and its place in its file, which messages name; the `inputs`; the versions of polyml
+    and its libraries; and the processor. Returns None where the text cannot be found, or is nested too deeply to be parsed.
     """
     try:
         text = definition_of(function)
