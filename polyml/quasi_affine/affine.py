@@ -268,9 +268,7 @@ def of_atom(atom: Atom) -> Affine:
 
 
 def linear(terms: Iterable[tuple[Atom, int]], constant: int) -> Affine:
-    """Returns the sum of terms, with atoms in any order and perhaps repeated, and a constant, in the one form that equal sums
-    have.
-    """
+    """Returns the sum of terms, whose atoms may repeat in any order, and a constant, in the one form that equal sums have."""
     total: dict[Atom, int] = {}
     for atom, c in terms:
         total[atom] = total.get(atom, 0) + c
