@@ -285,7 +285,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         return CompileError(f"the entry of `{self.__name__}` refuses the arguments it was made for")
 
     def _remember(self, hot: Hot) -> None:
-        """Makes an entry (a function that runs native code) the first that later calls try, before the last seven others used."""
+        """Makes an entry (a function that runs native code) the first that later calls try, before the seven others used last."""
         others = [h for h in self._recent if h.scope is hot.scope and h.specialisation is not hot.specialisation]
         self._recent = (hot, *others[: _RECENT - 1])
         self._hot = hot

@@ -20,7 +20,8 @@ LARGEST = 70  # of the numbers around which sizes are tried: two-dimensional nes
 
 
 def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
-    """Yields distinct values of all parameters that a call may have, small ones and those around the factors.
+    """Yields values of all parameters, each time other ones, with which a call passes the checks at entry: small values, and values
+    near the factors.
 
     factors: numbers at which loops are split, such as tile sizes.
     """

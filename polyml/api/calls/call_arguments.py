@@ -23,8 +23,8 @@ def exact_types(given: tuple[CallArgument, ...]) -> tuple[ArgType, ...]:
 
 
 def for_python(argument: CallArgument) -> object:
-    """Returns the value to pass to plain Python: the array that a foreign object was converted to, or else what the caller
-    passed.
+    """Returns the value to pass to plain Python: for an object of another library that was converted to an array, this array; else
+    what the caller passed.
     """
     converted = isinstance(argument.value, np.ndarray) and not isinstance(argument.original, (np.ndarray, list, tuple))
     return argument.value if converted else argument.original

@@ -112,7 +112,9 @@ def _at_least(equalities: Sequence[polyhedra.LinearRow], inequalities: Sequence[
 
 
 def _hull(part: isl.Set, dim: int) -> list[polyhedra.LinearRow]:
-    """Returns the inequalities of the projection of a set on its dimensions 0 ... dim, as linear rows that are at least 0."""
+    """Returns inequalities (row >= 0, with rows of coefficients and a constant) that describe the projection of a set on its
+    dimensions 0 ... dim.
+    """
     found = polyhedra.integer_rows(polyhedra.first_dimensions(part, dim + 1))
     assert found is not None
     return _at_least(*found)
@@ -164,7 +166,10 @@ def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
 
 
 def _value(row: polyhedra.LinearRow, columns: Columns) -> np.ndarray:
-    """Returns the value of a linear row at each point. columns: the points, one array of values for each coordinate."""
+    """Returns the value of a linear row, which has coefficients of names and a constant, at each point.
+
+    columns: the points, one array of values for each coordinate.
+    """
     terms, number = row
     total = np.full(len(columns[0]) if columns else 1, number)
     for name, c in terms.items():
@@ -173,7 +178,7 @@ def _value(row: polyhedra.LinearRow, columns: Columns) -> np.ndarray:
 
 
 def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarray:
-    """Returns the value of a dimension (an int), or of an integer quotient of dimensions, at each point."""
+    """Returns the value at each point of a name in a linear row: a dimension (an int), or an integer quotient of dimensions."""
     if isinstance(name, int):
         return columns[name]
     assert isinstance(name, polyhedra.Quotient)  # there are no parameters
@@ -181,5 +186,5 @@ def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarra
 
 
 def _involves(name: str | int | polyhedra.Quotient, dim: int) -> bool:
-    """Returns whether a name in a linear row is the dimension `dim`, or an integer quotient in which this dimension occurs."""
+    """Returns whether a name in a linear row is the dimension `dim`, or an integer quotient that depends on this dimension."""
     return name == dim or isinstance(name, polyhedra.Quotient) and any(_involves(inner, dim) for inner, _ in name.terms)

@@ -101,7 +101,7 @@ def distances(
     seconds: how long this may take.
     facts: what is known of symbolic sizes.
 
-    Raises CannotCount after this time, or where there are too many regions.
+    Raises CannotCount after this time, or where uses fall into too many regions with different formulas for the distance.
     """
     deadline = time.monotonic() + seconds
     with within(deadline):

@@ -251,7 +251,7 @@ class Lru(SetAssociative):
         return self._bits(fn, found.same)
 
     def _behind(self, fn: FunctionBuilder, newest: str, words: str) -> str:
-        """Emits code for a set in which each word is moved back by one way, `newest` is put in front, and the last one is dropped."""
+        """Emits code for a set in which each word is moved back by one way, with `newest` in front and without the last one."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {newest}, i32 0")
         order = ", ".join(f"i32 {way}" for way in (self.ways, *range(self.ways - 1)))
         return fn.emit(f"shufflevector {self.type} {words}, {self.type} {first}, <{self.ways} x i32> <{order}>")
