@@ -33,8 +33,7 @@ PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
     "counter_steps", "block_argmax", "inline_arrays", "copy_coalescing", "value_arguments", "scalar_placement", "extract", "align_slices",
     "scalar_expansion", "array_expansion", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",
     "time_tiling", "blocked_factorization", "contraction", "cpu_mapping", "row_chunks", "build", "index_bounds", "privatize_reductions",
-    "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage", "launches",
-    "launches_as_written", "gpu_build", "gpu_print",
+    "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage",
 )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
     function --parse--> Kernel --KERNEL--> Kernel --resolve--> Nest --NEST--> Nest --extract--> Scop --SCOP--> Scop
              Scop --schedule--> Schedule --SCHEDULE--> Schedule --build--> Program --PROGRAM--> Program --llvm--> LLVM text --object--> code
-             Scop --launches--> Mapped --gpu_build--> GpuProgram --gpu_print--> text of kernels
 
 A pass is found by its name: POLYML_DEBUG=NAME, `polyml show --after NAME`, `polyml trace`, tests/.../test_NAME.py.
 """
@@ -18,8 +17,6 @@ import islpy as isl
 
 from polyml import pass_manager
 from polyml.codegen.astgen.build import build
-from polyml.codegen.gpu.printer import source
-from polyml.codegen.gpu.program import gpu_program
 from polyml.codegen.llvm.emit import emit
 from polyml.codegen.passes.balance import balance
 from polyml.codegen.passes.fold_storage import fold_storage
@@ -63,7 +60,6 @@ from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.shift import shift
 from polyml.schedule.affine.traffic_fusion import join_passes
 from polyml.schedule.compute import Scheduled, compute
-from polyml.schedule.gpu.launch_plan import planned, planned_as_written
 from polyml.schedule.tiling.blocked_factorization import in_slabs
 from polyml.schedule.tiling.contraction import map_contractions
 from polyml.schedule.tiling.cpu_mapping import map_bands
@@ -227,22 +223,13 @@ VECTOR_PASSES = (  # they run where the program is not too large for them
     Pass("fold_storage", fold_storage, "last: nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
 )
 
-# Scop -> GpuProgram -> text, in place of all from SCHEDULE on
-LAUNCHES = Pass("launches", planned, "of dependences alone: which loops are threads", stage="launches", required=_NEXT)
-LAUNCHES_AS_WRITTEN = Pass(
-    "launches_as_written", planned_as_written, "where launches takes too long", stage="launches", required=_NEXT
-)
-GPU_BUILD = Pass("gpu_build", gpu_program, "a thread's loops, and the host's around launches", stage="launches", required=_NEXT)
-GPU_PRINT = Pass("gpu_print", source, "in OpenCL C or CUDA C++", stage="gpu", required=_NEXT)
-
 # Program -> LLVM text -> machine code
 EMIT = Pass("llvm", emit, "function by function", stage="llvm", required=_NEXT)
 OBJECT = Pass("object", Assembler.objects, "threads have begun with each function", stage="object", required=_NEXT)
 
 PASSES = (
     *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, DEPENDENCES, REDUCTIONS, ARRAY_EXPANSION,
-    TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT, LAUNCHES,
-    LAUNCHES_AS_WRITTEN, GPU_BUILD, GPU_PRINT,
+    TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
 )  # fmt: skip
 NAMES = {step.name: step for step in PASSES}
 

@@ -19,20 +19,7 @@ from polyml.pipeline.passes import NAMES, PASSES, require, without
 from polyml.pipeline.trace import recorded
 
 TESTS = Path(__file__).parent.parent
-TRANSLATIONS = (
-    "resolve",
-    "extract",
-    "deps",
-    "reductions",
-    "schedule",
-    "build",
-    "llvm",
-    "object",
-    "launches",
-    "launches_as_written",
-    "gpu_build",
-    "gpu_print",
-)  # between kinds of values
+TRANSLATIONS = ("resolve", "extract", "deps", "reductions", "schedule", "build", "llvm", "object")  # between kinds of values
 OPTIONAL = [step.name for step in PASSES if not step.required]
 SAMPLES = ("gemm", "jacobi_2d", "lu", "atax", "fdtd_2d", "durbin")
 

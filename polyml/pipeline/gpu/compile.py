@@ -10,7 +10,7 @@ from polyml.codegen.gpu.program import GpuProgram
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
-from polyml.pipeline import passes
+from polyml.pipeline.gpu import passes
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import Model, ModelRequest, modelled
 from polyml.polyhedra import BudgetExceeded
