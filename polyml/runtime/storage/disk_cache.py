@@ -279,7 +279,10 @@ def _warn_once(text: str) -> None:
 
 
 def _fault(folders: tuple[str, ...]) -> str:
-    """Returns why one of these folders, each in the one before, is not trusted, as a sentence; "" for no such reason."""
+    """Returns, as a sentence, why one of the folders is not trusted; "" where all are, or one does not exist.
+
+    folders: each one is inside the one before.
+    """
     for number, folder in enumerate(folders):
         try:
             status = os.stat(folder, follow_symlinks=number == 0)  # the user's own folder may be a link

@@ -254,14 +254,14 @@ class _TrafficFusion:
         return moved if group is None else moved * min(cores, 1 / ONE_THREAD)
 
     def _large(self, first: _FusedNests, second: _FusedNests) -> bool:
-        """Returns whether the nests access a common array of several dimensions; other arrays are not large."""
+        """Returns whether both nests access some array of two or more dimensions; only such arrays are taken to be large."""
         mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
         return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
 
     # traffic
 
     def _saved(self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff) -> int:
-        """Returns the bytes moved once instead of twice, as both nests access them in one iteration of the shared loop."""
+        """Returns the bytes of elements that both nests access in one iteration of the shared loop: those that fusion saves."""
         times = isl.UnionMap.from_union_pw_aff(shared)
         total = 0
         for array in dict.fromkeys(a.array for name in first.names for a in accesses(self._scop.statements[name])):
@@ -274,7 +274,7 @@ class _TrafficFusion:
         return total
 
     def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
-        """Returns whether the last subscript of some access to the array changes with the shared loop, which so goes along rows."""
+        """Returns whether the last subscript of an access to the array changes with the shared loop, so the loop goes along rows."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
             for name in (*first.names, *second.names)

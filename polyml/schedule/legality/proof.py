@@ -153,7 +153,7 @@ def runs_once(schedule: isl.Schedule, instances: isl.UnionSet) -> bool:
 
 
 def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
-    """Returns whether the subtree runs each of the instances { S[i] } that reach it once."""
+    """Returns whether the subtree runs every one of the instances { S[i] } that it is to run once, and no more than once."""
     kind = node.get_type()
     if kind == NODE.leaf:
         return True

@@ -63,7 +63,9 @@ class Saved:
 
     kernel: the function's name.
     arguments: the type of each argument, with its layout where it is an array.
-    sizes, sized, related: as in `Problem`.
+    sizes: values of parameters for which code is generated; (): for any.
+    sized: whether code depends on these values for more than the sizes of expanded arrays.
+    related: relations between sizes that code takes for granted.
     tree: isl's text of the schedule tree, in block style.
     """
 

@@ -157,7 +157,7 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
 
 def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns the part as two, such that one of `members` carries no dependence in the second; the part alone where there are none.
+    """Returns the part as two, such that one of `members` carries no dependence in the second; the part alone where none is found.
 
     part: instances { S[i] } of a slab.
     members: the outermost loops other than the one that is cut into slabs.
@@ -176,7 +176,7 @@ def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, v
 
 
 def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]) -> Slabs | None:
-    """Returns slabs of two nested loops that add up what earlier iterations result in, as a triangular solve for one vector does.
+    """Returns slabs of two nested loops whose sums take in results of earlier sums, as in a triangular solve for one vector.
 
     The first part has the updates that depend on nothing in the slab, for all rows at once; the second part is the rest. None where
     the component has not two loops, or where no such first part is found.

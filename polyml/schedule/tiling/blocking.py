@@ -128,7 +128,9 @@ def _is_long(axes: Sequence[ContractionAxis], role: LoopRole) -> bool:
 
 
 def _of_vector(axes: Sequence[ContractionAxis], line: int, threads: int) -> Blocks:
-    """Returns the loops of a product of a matrix and a vector, whose rows or columns threads share, since elements are read once.
+    """Returns the loops of a product of a matrix and a vector, without tiles, as each element of the matrix is read only once.
+
+    Threads share the longest loop over rows or columns.
 
     line: elements of a cache line.
     """

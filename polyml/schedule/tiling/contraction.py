@@ -129,7 +129,8 @@ class _LayoutVariant:
 
     joins: which neighbours in a sequence may run in a contraction's tiles: those before and after it ("both"), "before" or "none".
     only: the statements that may be contractions.
-    diagonal: which iterations of the depth run first where a triangle's diagonal cuts a register tile (one of DIAGONALS).
+    diagonal: whether, in a register tile that a triangle's diagonal cuts, the iterations of the depth that the diagonal cuts run
+        "first", "last", or in their order ("within").
     """
 
     joins: str

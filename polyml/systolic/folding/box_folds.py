@@ -26,7 +26,7 @@ BlockRuns = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in
 
 def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
     """Returns whether the formulas of this module hold: instances form a box, each coordinate of the array is an axis of it or
-    none, and of the values that the nest makes, statements use sums alone, which go on.
+    none, and instances read no values that others of them made, apart from sums to be added to.
     """
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
     is_plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)

@@ -70,8 +70,8 @@ def is_stationary(mapping: SpaceTime, stream: DataStream) -> bool:
 
 
 def preloaded(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[DataStream]:
-    """Returns the streams of operands that are in their PEs before a fold begins: stationary ones, and in two dimensions those that
-    differ in each instance.
+    """Returns the streams of operands that are in their PEs before a fold begins: stationary ones and, on an array of two
+    dimensions, those of another element in each instance.
     """
     operands = [s for s in recurrence.streams if s.use.kind == "operand"]
     return [s for s in operands if is_stationary(mapping, s) or not s.directions and len(mapping.space) > 1]

@@ -392,6 +392,6 @@ def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> 
 
 
 def _hull(values: isl.Map) -> isl.Map:
-    """Returns the map { [f] -> [t] } with the integers t that it lacks between the least and the greatest t of each f."""
+    """Returns the map `values`, { [f] -> [t] }, with all integers t between the least and the greatest t of each f added."""
     after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
     return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))

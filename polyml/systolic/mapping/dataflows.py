@@ -99,8 +99,8 @@ def _plans(
     """Returns the plans of one recurrence on an array of `dims` dimensions, and adds to the list `refused` why other mappings are
     illegal.
 
-    Times are tried from the fastest ones on, up to MOST_SLOWER times slower ones. They end once there is a legal plan, and every
-    operand or result that can stay in its PEs stays in those of some plan.
+    The fastest times are tried first, then up to MOST_SLOWER times the next slower ones, until there is a legal plan, and every
+    operand or result that can stay in its PEs does so in some plan.
     """
     nest, directions = recurrence.nest, recurrence.directions
     problem = obstacle(recurrence, dims)

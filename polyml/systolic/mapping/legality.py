@@ -116,7 +116,7 @@ def _dimensions(order: isl.UnionMap, outer: int) -> int:
 
 
 def _violations(order: isl.UnionMap, dependences: isl.UnionMap, coordinates: isl.UnionMap) -> isl.UnionMap:
-    """Returns those dependences { S[p] -> T[q] } that are forbidden: the mapping of source and sink is a pair in `coordinates`.
+    """Returns the dependences { S[p] -> T[q] } whose source and sink are mapped to a forbidden pair of cycles and PEs.
 
     order: the mapping, { S[p] -> [o, t, x, y] }: outer loops, cycle, PE.
     coordinates: { [o, t, x, y] -> [o', t', x', y'] }, the forbidden pairs.

@@ -56,13 +56,14 @@ def _prove_wires(
     back: isl.UnionMap,
     sources: Sequence[tuple[DataStream, ValueSource]],
 ) -> None:
-    """Checks that values which go along wires are on these when they are used; the pieces of one statement share the wires of its
-    reads.
+    """Checks that each value that goes along a wire is on the wire when it is used.
+
+    The statements that one statement was split into take an operand from the same wires.
 
     order: the mapping, { S[p] -> [o, t, x, y] }.
     back: { [o, a] -> S[p] }, the instance at each point of the recurrence.
     sources: the streams that take values from wires, with the sources of these.
-    Raises: IllegalSchedule where they are not.
+    Raises: IllegalSchedule where a value is not there, or no wire goes to all PEs that use it.
     """
     wires: dict[tuple[str, int | None, int], list[tuple[DataStream, isl.UnionMap]]] = {}
     for stream, source in sources:
