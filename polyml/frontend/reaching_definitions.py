@@ -68,8 +68,7 @@ def runs(loop: syntax.For) -> bool:
 
 
 class ReachingDefinitions:
-    """A ReachingDefinitions analyses which definitions reach each place of a kernel; a definition is the same object in all
-    results.
+    """A ReachingDefinitions analyses which definitions reach each place of a kernel; it has one object for each definition.
 
     start: the definitions at the start of the kernel's body
     loops_run: whether the analysis supposes that every loop runs at least once

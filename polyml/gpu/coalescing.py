@@ -32,7 +32,7 @@ def requests(
     """Returns the requests for global memory of each of several accesses, summed up over all warps.
 
     points: { T[t] }, the values of the loops at which the accesses are made, without parameters.
-    addresses: the byte address of each access, as pieces (points where it is so, linear row, divisor of the row).
+    addresses: the byte address of each access, as pieces (points where it is so, linear expression, divisor of that).
     block: the block of threads that makes the accesses.
     most: how many warps are examined; of more, a sample is taken.
     """

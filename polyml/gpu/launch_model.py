@@ -146,8 +146,8 @@ class MappedKernel:
     def staged(self, tile: int) -> tuple[tuple[MappedAccess, ...], tuple[StagedCopy, ...]]:
         """Returns the loads and stores of a thread, where some loads read copies in shared memory, and these copies.
 
-        An array's part is copied where that at least halves the sectors that its loads request, and a block's shared memory can
-        hold it.
+        A part of an array is copied where that at least halves the sectors that its loads request and a block's memory has room for
+        it.
 
         tile: for how many iterations of a thread's outermost loop one copy has the elements.
         """
@@ -177,7 +177,8 @@ class MappedKernel:
     def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
         """Returns how many sectors are requested of the L2, and whether the L1 is assumed to keep what a block loads again.
 
-        It is where it has room for what the blocks of a multiprocessor load in one iteration of a thread's outermost loop.
+        The L1 is assumed to keep it where there is room for what a multiprocessor's blocks load in an iteration of a thread's
+        outermost loop.
 
         accesses, copies: the loads and stores of a thread, and the copies in shared memory that some loads read.
         held: the blocks that a multiprocessor holds.

@@ -49,7 +49,7 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
 
 
 def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields mappings in which a thread has several iterations: (threads of a block, iterations of a thread), both along each axis.
+    """Yields (threads of a block along each axis, iterations of a thread along each axis) with several iterations of a thread.
 
     Nothing is yielded where that saves no loads: where each load inside a thread's own loop reads other elements along x, and along
     y.

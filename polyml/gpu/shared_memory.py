@@ -37,7 +37,8 @@ class Buffer:
 
     loop, tile: it holds what `tile` iterations of `loop`, a thread's outermost loop, access.
     shape: how many elements it has along each dimension of the array.
-    uses, rows: the loads that read it, and for each its subscripts as linear rows (coefficients of loops by position, constant).
+    uses, rows: the loads that read it, and for each its subscripts as linear expressions (coefficients by a loop's position,
+        constant).
     first: the least subscripts in it, for the block and the tile whose loops begin at 0.
     padding: unused elements at the end of each row.
     """
@@ -87,7 +88,7 @@ def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Bu
 
 
 def _rows(use: ThreadAccess) -> Rows | None:
-    """Returns a load's subscripts as linear rows, one for each dimension of the array; None where one of them is not linear."""
+    """Returns a load's subscripts as linear expressions, one for each dimension of the array; None where one is not linear."""
     found: list[LinearRow] = []
     for value in polyhedra.subscripts_of(use.elements):
         row = polyhedra.linear_row(value)
@@ -100,7 +101,7 @@ def _rows(use: ThreadAccess) -> Rows | None:
 def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: int, depth: int) -> Buffer:
     """Returns the buffer of a group of loads: the smallest box with all elements that they read in a block and a tile.
 
-    group: each load with its subscripts as linear rows.
+    group: each load with its subscripts as linear expressions.
     tile: for how many iterations of the thread's outermost loop the buffer holds the elements.
     depth: how many loops of the host and the grid are around a thread.
     """
@@ -117,7 +118,7 @@ def _buffer(mapped: Mapped, group: Sequence[tuple[ThreadAccess, Rows]], tile: in
 def _ends(mapped: Mapped, use: ThreadAccess, row: LinearRow, tile: int, depth: int) -> tuple[int, int]:
     """Returns the least and the greatest value that a subscript of a load has in a block and a tile, both of which begin at 0.
 
-    row: the subscript as a linear row.
+    row: the subscript as a linear expression.
     tile: how many iterations of the thread's outermost loop are a tile.
     depth: how many loops of the host and the grid are around a thread.
     """

@@ -37,7 +37,7 @@ class ThreadAccess:
     held: the names of loops further inside, over which a register holds the element.
     points: { T[t] }, the values t of `loops` at which it is made.
     elements: { T[t] -> A[e] }, the element that it accesses at each point.
-    address: the byte address of the element, as pieces (points where it is so, linear row, divisor of the row).
+    address: the byte address of the element, as pieces (points where it is so, linear expression, divisor of that).
     outermost: the values of the outermost loop inside the thread; None where the access is in none.
     """
 
@@ -88,16 +88,14 @@ def points(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> 
 
 
 def _when(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Map:
-    """Returns { S[i] -> T[host, grid, inside] }: at which values of the host's, grid's and thread's own loops each instance
-    runs.
-    """
+    """Returns { S[i] -> T[host, grid, inside] }: the host's, grid's and thread's own loop values of each statement instance."""
     values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
     found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
     return polyhedra.at_sizes(found, sizes)
 
 
 def _step(row: LinearRow, dim: int) -> int | None:
-    """Returns the coefficient of a dimension in a linear row; None where a quotient in the row depends on the dimension too."""
+    """Returns the coefficient of a dimension in a linear expression; None where a quotient in it depends on the dimension too."""
     terms, _ = row
     return None if any(polyhedra.is_in(name, dim) for name in terms if name != dim) else terms.get(dim, 0)
 
@@ -269,10 +267,10 @@ def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
 class PointsPart:
     """A PointsPart is a convex part of a set of points { T[t] }, with the addresses that accesses have there.
 
-    All are linear rows: coefficients by dimension, and a constant.
+    All are linear expressions: coefficients by dimension, and a constant.
 
-    zero: rows whose value is 0 at the points of the part.
-    least: rows whose value is at least 0 there.
+    zero: expressions whose value is 0 at the points of the part.
+    least: expressions whose value is at least 0 there.
     addresses: the byte address of each access.
     """
 
@@ -295,8 +293,8 @@ def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
 def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
     """Yields disjoint convex parts of the points { T[t] }, with the addresses of accesses in each.
 
-    addresses: of one access in any number of pieces (points where it is so, linear row, divisor of the row), or of several accesses
-        in one piece each.
+    addresses: of one access in any number of pieces (points where it is so, linear expression, divisor of that), or of several
+        accesses in one piece each.
     """
     regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
     for number, region in enumerate(regions):
@@ -307,13 +305,13 @@ def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> It
 
 
 def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
-    """Returns the linear rows that are 0, and those that are at least 0, at the points of a convex part without parameters."""
+    """Returns the constraints of a convex part without parameters as linear expressions: those equal to 0, and those at least 0."""
     found = polyhedra.integer_rows(part)
     assert found is not None, "disjoint parts are conjunctions"
     return found
 
 
 def _row(row: LinearRow, divisor: int) -> LinearRow:
-    """Returns floor(row / divisor) as a linear row, which then has this quotient as its only term."""
+    """Returns floor(row / divisor) as a linear expression, which then has this quotient as its only term."""
     terms, constant = row
     return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)

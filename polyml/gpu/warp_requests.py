@@ -24,8 +24,8 @@ _NONE = np.iinfo(np.int64).max
 class Requests:
     """The requests of warps for one access, summed up.
 
-    requests: their number.
-    lanes: threads that take part.
+    requests: how many requests there are.
+    lanes: threads that take part, of all requests.
     elements: different elements that they access.
     sectors, lines: sectors and lines in which the elements lie, request by request.
     most: sectors of the request with most of them.
@@ -121,7 +121,7 @@ class WarpRequests:
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
         """Returns (dimension to sample, number of its first block, of its last block, iterations of a block); None for no sample.
 
-        None is for at most `most` warps. A dimension without an axis, each of whose iterations counts as a block, goes first.
+        At most `most` warps need no sample. A dimension without an axis, each of whose values counts as a block, is preferred.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
@@ -238,7 +238,7 @@ class WarpRequests:
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns whether all lanes are points of one part, and whether some lanes may be, both [entry of the columns, warp]."""
+        """Returns two arrays [entry of the columns, warp]: whether all lanes are points of one part, and whether some may be."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
         for part, item in product(self._parts, self._items):
@@ -260,7 +260,7 @@ class WarpRequests:
         return full, some
 
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """Returns what a thread's index in its block adds to a linear row, [warp, lane]; None where a quotient rounds it."""
+        """Returns what a thread's index in its block adds to a linear expression, [warp, lane]; None where a quotient rounds it."""
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
         found = np.zeros(self._exist.shape, np.int64)
@@ -278,7 +278,7 @@ class WarpRequests:
         return found
 
     def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """Returns the value of each dimension in each lane, [warp, lane], at one of a thread's iterations."""
+        """Returns each dimension's value in each lane, [warp, lane], in the iteration that is `item` beyond a thread's first."""
         return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
 
     # requests
@@ -336,7 +336,7 @@ def _key(row: LinearRow) -> tuple[object, int]:
 
 
 def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
-    """Returns whether a linear row bounds a free dimension: one that has no values in `columns`."""
+    """Returns whether a linear expression bounds a free dimension: one that has no values in `columns`."""
     return any(isinstance(name, int) and name not in columns for name in row[0])
 
 
@@ -376,12 +376,12 @@ def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
 
 
 def _without_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
-    """Returns the linear row without its terms of free dimensions: those that have no values in `columns`."""
+    """Returns the linear expression without its terms of free dimensions: those that have no values in `columns`."""
     return {name: c for name, c in row[0].items() if not isinstance(name, int) or name in columns}, row[1]
 
 
 def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Returns the linear row's values, one for each entry of the arrays in `columns`, dimension -> its values."""
+    """Returns the linear expression's values, one for each entry of the arrays in `columns`, dimension -> its values."""
     terms, constant = row
     total = np.array(constant)
     for name, c in terms.items():

@@ -122,9 +122,7 @@ class Described:
 
     @property
     def parts(self) -> int:
-        """Returns how many cores a processor or multiprocessors a GPU has, to which `all` in a Rate refers; 1 for other
-        machines.
-        """
+        """Returns how many cores a processor or multiprocessors a GPU has, which Rate.all is about; 1 for other machines."""
         return 1
 
     @property
@@ -266,7 +264,7 @@ class Energies:
 
     @staticmethod
     def kind(name: str) -> str:
-        """Returns the kind of the unit of the energy with this name, of `units.UNITS`: "energy" or "energy of bytes"."""
+        """Returns the key in `units.UNITS` for the unit of the energy with this name: "energy" or "energy of bytes"."""
         return "energy" if name in OPERATIONS else "energy of bytes"
 
 

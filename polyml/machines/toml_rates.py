@@ -113,8 +113,7 @@ class Figures:
     def _rate(self, table: TomlTable, key: str, kind: str) -> Rate:
         """Returns the rate of a key, whose value in the file is a text or a table.
 
-        A text is one part's rate. A table has those of one part and of all under the keys `one` and `all`, and may tell their
-        origin.
+        A text is one part's rate. A table has those of one part and of all under `one` and `all`, and may tell their origin.
 
         kind: what is measured, of `units.UNITS`.
         """
@@ -126,9 +125,10 @@ class Figures:
         return found
 
     def _told(self, table: TomlTable, key: str) -> tuple[TomlTable, dict[str, str], str, str]:
-        """Returns (table with a key's figures, "one" and "all" -> the figure's key there, origin, source).
+        """Returns the table in which the figures of a key are, their keys there, their origin and their source.
 
-        A key whose value is a text has the figure of "one" alone, in the given table itself; a missing figure is left out.
+        The keys are those that are there of "one" -> key and "all" -> key. Where the key's value is a text, not a table, the text
+        itself is the figure of "one".
         """
         if not isinstance(table.data[key], dict):
             return table, {"one": key}, self._origin, self._source

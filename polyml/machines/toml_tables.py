@@ -63,7 +63,7 @@ class TomlTable:
         return ConfigError(message, loc=loc, notes=notes)
 
     def _own_place(self) -> Loc | None:
-        """Returns where the table stands in the file, or the nearest one around it that has a line; None where none has."""
+        """Returns where the table stands in the file, or else the nearest table around it that has a line; None where none has."""
         return next((self.places[self.path[:n]] for n in range(len(self.path), 0, -1) if self.path[:n] in self.places), None)
 
     def _where(self) -> str:

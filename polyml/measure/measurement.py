@@ -43,8 +43,8 @@ class WorkingSet:
     """A working set is the data that a stream reads or updates.
 
     place: the cache level that holds them, such as "L2", or "memory".
-    bytes_of_one: their size for one thread alone.
-    bytes_of_each: their size for each of all threads.
+    bytes_of_one: the size of a thread's data where one thread runs alone.
+    bytes_of_each: the size of each thread's data where all threads run.
     """
 
     place: str
@@ -137,7 +137,7 @@ def _figures(rate: Bandwidth) -> tuple[Figure, ...]:
 
 
 def threads_of(machine: CpuMachine) -> int:
-    """Returns how many threads are measured together: one for each core of the process, as far as the thread pool goes."""
+    """Returns how many threads are measured together: one for each core of the process, but no more than the thread pool has."""
     return min(machine.cores, _MOST_THREADS)
 
 

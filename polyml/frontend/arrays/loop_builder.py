@@ -22,7 +22,7 @@ Lowered = TypeVar("Lowered")
 
 
 def is_size(node: Expr) -> bool:
-    """Returns whether a node of an expression, its operands aside, is an int constant, a size of an array or integer arithmetic."""
+    """Returns whether an expression, whatever its operands are, is an int constant, a size of an array or integer arithmetic."""
     if isinstance(node, syntax.Const):
         return type(node.value) is int
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
@@ -138,13 +138,13 @@ class LoopBuilder(ABC):
         return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
     def may_be_one(self, array: str, other: str) -> bool:
-        """Returns whether two arrays, given by their names in memory, are one array or may share memory."""
+        """Returns whether two arrays in memory, given by name, are the same array or arguments that may share memory."""
         return array == other or {array, other} <= self._aliased
 
     def check_changes(self, array: str, loc: Loc | None) -> None:
         """Raises NotAffineError if an array must not be changed, since a reshape or a conjugate of it may be a view or a copy.
 
-        array: its name in memory
+        array: the name of the array in memory
         """
         if array in self._possibly_viewed:
             raise NotAffineError(
@@ -275,7 +275,7 @@ class LoopBuilder(ABC):
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
     def promoted(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
-        """Returns an expression of the type to which NumPy promotes those of the samples; its value has no meaning."""
+        """Returns an expression of the type to which NumPy promotes the types of the samples; its value has no meaning."""
         total, *rest = samples
         for sample in rest:
             always = syntax.Compare("==", syntax.Const(0), syntax.Const(0))

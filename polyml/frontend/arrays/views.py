@@ -360,7 +360,7 @@ def require_inside(number: Expr, require: Requires) -> None:
 def is_truth(expr: Expr, truths: Set[str]) -> bool:
     """Returns whether an expression is certainly a truth value of NumPy, a bool_.
 
-    truths: the arrays of bool
+    truths: the names of the arrays of bool
     """
     match expr:
         case syntax.Compare():

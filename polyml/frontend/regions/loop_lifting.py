@@ -57,7 +57,7 @@ def lift_parts(
 
     refused: the places of statements that belong to no part
     without: the (first, last) lines of parts that stay as they are
-    own: the name by which the function, as a kernel, may call itself
+    own: the name that the kernel made of the function has, by which the function may call itself
     """
     try:
         text = text_of(function)
@@ -209,9 +209,9 @@ class _PartLifter:
         return stmt
 
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
-        """Returns liftable statements with calls of parts, which are functions of their own, in their place.
+        """Returns what stands in the place of some liftable statements: a call of a part, a function of its own that runs them.
 
-        A statement that binds a view stays between two parts. The statements are returned as they are where they cannot be a part.
+        A statement that binds a view stays between two parts. Where the statements cannot be a part, they themselves are returned.
 
         bound: the names that certainly have a value before the statements
         """

@@ -241,7 +241,7 @@ class ExpressionReader:
     _nested: int = 0
 
     def made(self, value: Expr, token: Token) -> Expr:
-        """Returns an expression with its implied type and, if the reader is `located`, its place.
+        """Returns an expression with the type that its text implies and, if the reader is `located`, its place.
 
         token: the first token of its text
         """

@@ -68,7 +68,7 @@ UNKNOWN = TypedValue(Const(0), {})
 
 
 def constant(value: object, dtype: DType, loc: Loc | None) -> TypedValue:
-    """Returns a literal or captured number of type `dtype` as a typed value."""
+    """Returns a number that is a literal, or a global or closure value, as a typed value of type `dtype`."""
     types = {dtype: (value,)} if dtype.weak else of_type(dtype)
     return TypedValue(Const(value, dtype=representation(dtype), loc=loc), types)
 

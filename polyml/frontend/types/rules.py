@@ -276,8 +276,8 @@ def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
 def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
     """Returns the value to be cast to `to`, with one type in the place of several where Python's and NumPy's conversions agree.
 
-    They differ for integers: a Python number must fit the type `to`, while one of NumPy's wraps. Raises PolymlTypeError for a value
-        that may be either, unless Python's is known to fit.
+    They do not where `to` is an integer type: a Python number must fit it, one of NumPy's wraps. Raises PolymlTypeError for a value
+    that may be either, unless Python's is known to fit.
     """
     if value.is_weak or not to.is_integer or not any(k.weak for k in value.types):
         return value

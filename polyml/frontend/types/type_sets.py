@@ -151,7 +151,7 @@ def integer_range(dtype: DType) -> range:
 
 
 def representation(dtype: DType) -> DType:
-    """Returns the type as which the program holds a type: F64, C128 and BOOL for Python's floats, complex numbers and bools."""
+    """Returns the type that stands for a type at run time: F64, C128 or BOOL for Python's float, complex or bool, else itself."""
     return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(dtype, dtype)
 
 
