@@ -259,7 +259,7 @@ class ConflictTest:
         )
 
     def _is_possible(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns whether iterations of the two accesses satisfy, or may satisfy, the facts and those of the context."""
+        """Returns whether some iterations of both accesses satisfy, or may satisfy, the facts and those of the context."""
         key = (context, tuple(facts), sides)
         if key not in self._possible:
             system, is_complete = self._system(context, facts, sides, False)
@@ -270,7 +270,7 @@ class ConflictTest:
         return self._possible[key]
 
     def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns whether iterations of the two accesses satisfy all facts, decided by isl; True also if a fact is not affine."""
+        """Returns whether some iterations of both accesses satisfy all facts, by isl; True also if a fact is not affine."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]

@@ -254,7 +254,7 @@ class CostModel:
         return arithmetic, slow
 
     def _leaves_rows(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
-        """Returns whether the lanes load elements far apart, although another loop, along memory, could be the lanes."""
+        """Returns whether the lanes load elements far apart, although another loop of the nest would give them neighbours."""
         if tiling.vector is None or tiling.vector != tiling.innermost or access.strides[tiling.vector].kind is not StrideKind.LONG:
             return False
         along = (v for v, move in enumerate(access.strides) if move.is_unit)
@@ -266,7 +266,7 @@ class CostModel:
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, tiling: RegisterTiling) -> list[Affine]:
-        """Returns the choices for `RegisterTiling.line`, where vectors begin: one for each array whose lines may decide that."""
+        """Returns the choices for `RegisterTiling.line`: one for each array on whose cache lines the vectors could begin."""
         if tiling.vector is None:
             return []
         found = (self._in_line(access, tiling.vector) for access in self.accesses)

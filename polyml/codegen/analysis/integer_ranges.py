@@ -38,7 +38,7 @@ class Ranges:
 
     def enter(self, loop: Loop) -> None:
         """Records, for the expressions inside of the loop, the interval of the loop's variable and that of the name `Loop.last`,
-        the last value of a thread's share.
+        the last iteration of a thread's chunk.
 
         Raises LeavesRange if the variable may leave 64 bits.
         """

@@ -80,7 +80,7 @@ class LoopNest:
         """Returns whether loop `var` of the perfect nest carries no dependence between iterations in which the loops `fixed` have
         equal values.
 
-        var, fixed: positions in the chain of loops.
+        var, fixed: positions in the perfect nest, from 0 for the outermost loop.
         reorder: whether dependences among the updates of a reduction do not count, since these may run in any order.
         """
         key = (var, tuple(sorted(fixed)), reorder)
@@ -92,13 +92,13 @@ class LoopNest:
         """Returns whether different iterations of loop `var` access different elements of the array when the loops `fixed` have
         equal values.
 
-        var, fixed: positions in the chain of loops.
+        var, fixed: positions in the perfect nest, from 0 for the outermost loop.
         """
         return not any(d.may_be(fixed, var) for d in self.deltas() if d.array == array)
 
     def only_reductions_meet(self, array: str, fixed: Iterable[int]) -> bool:
-        """Returns whether, among iterations with equal values of the loops `fixed` (positions in the chain of loops), an element of
-        the array that is written is accessed by one instance alone, or by the updates of one reduction.
+        """Returns whether two accesses to one element of the array, of which one writes, are always updates of one reduction if
+        they are in iterations with equal values of the loops `fixed` (positions in the perfect nest).
         """
         return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 

@@ -12,10 +12,10 @@ class RegisterTiling:
     """One way to run a nest by register tiling: unroll-and-jam, with the iterations of one loop as lanes. Loops are named by their
     positions in the perfect nest.
 
-    start: the first loop that takes part.
+    start: the outermost loop that the tiling changes; those outside it stay as they are.
     innermost: the loop that is moved inside all others of the perfect nest; None if the loops in its body are innermost.
     vector: the loop whose iterations are lanes; None for scalar code.
-    vectors: the number of vectors of iterations of that loop that run together.
+    vectors: how many vectors of iterations of that loop run together.
     lanes: the elements of a vector register.
     jams: pairs of another loop and how many of its iterations run together.
     unrolled: those loops of `jams` whose iterations run one after the other in unrolled code, not statement by statement.

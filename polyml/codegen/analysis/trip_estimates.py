@@ -27,7 +27,7 @@ def trips(loop: Loop, known: Mapping[str, int]) -> int:
 
 def middle_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:
     """Returns the sizes together with a typical value of each loop's variable, in the middle of its range, and of each loop's
-    `Loop.last`, the last value of a thread's share. Without sizes the result is empty.
+    `Loop.last`, the last iteration of a thread's chunk. Without sizes the result is empty.
 
     loops: nested loops, outermost first.
     """

@@ -124,7 +124,7 @@ def of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
 
 
 def _iterators(first: int) -> isl.IdList:
-    """Returns the names c3, c4, ... of MOST_LOOPS loops, one inside the other, that are inside `first` (here 3) other ones."""
+    """Returns the names of MOST_LOOPS nested loops inside of `first` other loops: c and the number of loops around each."""
     found = isl.IdList.alloc(CONTEXT, MOST_LOOPS)
     for k in range(first, first + MOST_LOOPS):
         found = found.add(isl.Id(f"c{k}"))

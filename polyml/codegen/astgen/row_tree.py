@@ -73,9 +73,9 @@ RowTree = RowLeaf | RowMark | RowSequence | RowFilter | RowLoop
 def read(node: isl.ScheduleNode, names: frozenset[str], same: Mapping[Name, Row], every: bool) -> RowTree:
     """Returns the tree below a node of isl's schedule tree. Raises NotSimple for what linear expressions cannot state.
 
-    names: of the statements.
+    names: the names of the statements that are kept by the filters above the node.
     same: by parameter that equals an expression of other parameters, that expression.
-    every: whether filters may have alternatives.
+    every: whether a filter may add a union of constraints to a statement's; if not, NotSimple is raised for one.
     """
     kind = node.get_type()
     if kind == NODE.leaf:

@@ -27,7 +27,7 @@ class TileLoops:
 
     outer: a schedule of instances TILE[names...], one for each tile.
     inner: a schedule of the instances in the tile that the parameters `names` give.
-    names: of parameters: the tile's position in each loop over tiles.
+    names: the names of the parameters that are a tile's position, one for each loop over tiles.
     tiles: the positions of tiles, as the set { : constraints on the parameters `names` }.
     """
 

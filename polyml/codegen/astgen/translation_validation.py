@@ -165,9 +165,10 @@ class _OrderProof:
                             self._precedes(child, each, inside, depth + 1)
 
     def _never(self, nodes: Sequence[MatchedNode], others: Sequence[MatchedNode], around: LoopCase, its: Values) -> None:
-        """Proves that it cannot be that one of `nodes` and one of `others` both run an instance. Raises Unproved.
+        """Proves that, in the case `around`, it cannot be that one of `nodes` and one of `others` both run an instance. Raises
+        Unproved.
 
-        around: the constraints under which they do not, and the values of variables of loops around `nodes`.
+        around: the case, with the values of the variables of loops around `nodes`.
         its: the values of the variables of loops around `others`.
         """
         if self._cases.is_empty(around.case):
@@ -216,8 +217,8 @@ class _CoverageProof:
             raise Unproved
 
     def _left(self, nodes: Sequence[MatchedNode], left: list[System], values: Values, occurrence: Occurrence) -> list[System]:
-        """Returns those of the points `left`, as systems of constraints, that no instance runs which is matched to the occurrence
-        and in the nodes.
+        """Returns which of the points `left`, as systems of constraints, remain without those that the nodes run by instances
+        matched to the occurrence.
 
         left: the points that are still to be run.
         values: by name of a variable of a loop around the nodes, its value.

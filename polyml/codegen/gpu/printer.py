@@ -57,7 +57,7 @@ class LaunchSource:
 def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> LaunchSource:
     """Returns the text of the program's launches in the dialect's language, and the signatures of its kernels.
 
-    strict: whether a*b + c is rounded twice.
+    strict: whether a*b + c has to be rounded twice, after the product and after the sum; if not, once is allowed too.
     """
     needs: dict[str, None] = {}
     kernels, signatures = [], {}

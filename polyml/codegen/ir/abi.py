@@ -23,7 +23,7 @@ from polyml.quasi_affine.from_isl import integer_expression
 
 @dataclass(frozen=True)
 class SlotStride:
-    """A stride in bytes that the caller's array decides: `word` is the number of the argument word that holds it."""
+    """A stride in bytes that the caller's array decides. The kernel finds it in the argument word number `word` (see `SlotMap`)."""
 
     word: int
 

@@ -38,8 +38,8 @@ class Loop:
     parallel: whether iterations may run on different threads.
     role: "tile" for a loop over tiles, "point" for any other.
     private: local arrays that one iteration uses at a time: each thread needs a copy, of the size of the array's window.
-    last: the name that the body has for the last value of a thread's share, if iterations are divided evenly among threads, else
-        "". A share may then begin at any value in lower ... upper and count its steps from there, and the body itself does not pass
+    last: the name that the body has for the last value of a thread's chunk, if the values lower ... upper are divided into equal
+        chunks; else "". A chunk may begin at any of these values, its steps are counted from there, and the body's own loops end at
         `last`.
     name, directives: the loop's name in the schedule, and the directives that it has there.
     partial: arrays that iterations of a parallel loop update by reductions alone, while threads have no copies of them yet: such a
