@@ -274,7 +274,7 @@ class _TrafficFusion:
         return total
 
     def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
-        """Returns whether the last subscript of an access to the array changes with the shared loop, so the loop goes along rows."""
+        """Returns whether the last subscript of an access to the array changes with the shared loop: whether it goes along rows."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
             for name in (*first.names, *second.names)

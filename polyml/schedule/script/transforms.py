@@ -221,8 +221,8 @@ def split(tree: Node, name: str, bound: isl.PwAff, domains: Mapping[str, isl.Set
 
     for i: S  ->  for i < bound: S   for i >= bound: S
 
-    bound: { [] -> [(e)] }.
-    domains: statement -> { S[i] : ... }.
+    bound: { [] -> [(e)] }, the value of the loop's member at which the second loop begins, in terms of the sizes.
+    domains: statement -> { S[i] : ... }, its domain.
     """
     path, loop = find(tree, name)
     sides: tuple[dict[str, isl.UnionSet], dict[str, isl.UnionSet]] = {}, {}

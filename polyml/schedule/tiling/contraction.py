@@ -96,7 +96,8 @@ def map_contractions(
 class _LaidOut:
     """A schedule whose contractions are in blocked loops, and what was decided for it.
 
-    proved: whether the schedule is legal.
+    order: the schedule.
+    proved: whether it is proved legal.
     notes, others: notes on the contractions, and on all other nests.
     found: the statements that multiply and add, of the contractions that are blocked.
     """

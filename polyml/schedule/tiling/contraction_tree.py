@@ -44,7 +44,7 @@ def filter_text(statements: Sequence[Statement]) -> str:
 def band_node(
     members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int], origins: Sequence[str]
 ) -> Tree:
-    """Returns a permutable band, each of whose members is an iterator of each statement, or the begin of the iterator's tile.
+    """Returns a permutable band; each member goes over an iterator of each statement, or over the first iterations of its tiles.
 
     members: for each member, by statement, the iterator.
     steps: for each member the size of its tiles, 1 for single iterations.

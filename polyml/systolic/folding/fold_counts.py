@@ -38,6 +38,7 @@ class FoldClass:
 class StreamTraffic:
     """StreamTraffic holds how many elements of one stream go between the array and the memory next to it.
 
+    stream: an access of the nest, with the directions in which its values go from PE to PE.
     reads: elements that come in; for a result, what sums start from, and partial sums that come back.
     writes: elements that leave.
     """

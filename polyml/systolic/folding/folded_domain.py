@@ -213,8 +213,8 @@ class FoldedDomain:
         return nested(folds.tolist(), found)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-        """Returns the names of the coordinates [o, f] that number a fold, and { [o, f] -> A[e] }, the elements that each fold
-        writes.
+        """Returns the names of the coordinates [o, f] that number a fold (outer loops, blocks of rows and columns), and the elements
+        that each fold writes, { [o, f] -> A[e] }.
 
         order: the coordinates of the array in the order in which their blocks stand in [o, f].
         """
@@ -320,8 +320,8 @@ class FoldedDomain:
     def _outgoing(self) -> isl.Set:
         """Returns the points { [o, f, a] } (outer loops, blocks, axes) whose values leave the array for memory.
 
-        A value leaves that another fold or statement uses, or that is in its array at the end; of a sum, the last instance's in a
-        fold.
+        A value leaves where another fold or statement uses it, or where its array has it at the end; a sum leaves from the last
+        instance in a fold that adds to it.
         """
         if self._recurrence.is_sum:
             leaves = self._points
@@ -371,7 +371,7 @@ class FoldedDomain:
         return size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
-        """Returns { [o, f, a] -> [o, f, a'] }, the pairs of points (outer loops, blocks, axes) in one fold."""
+        """Returns { [o, f, a] -> [o, f, a'] }, the pairs of points (outer loops, blocks of rows and columns, axes) in one fold."""
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         return to_fold.apply_range(to_fold.reverse())
 
