@@ -109,8 +109,8 @@ def tile_of(loop: Loop) -> tuple[Affine, Affine] | None:
 
 
 def moving_names(subscripts: tuple[Affine, ...], loops: Sequence[Loop]) -> frozenset[str]:
-    """Returns the loop variables and parameters that the subscripts' values depend on, directly or through the bounds of an inner
-    loop.
+    """Returns the loop variables and parameters on which the subscripts' values depend, directly or through the bounds of one of
+    the loops.
     """
     moving = frozenset().union(*(e.names for e in subscripts))
     for loop in reversed(loops):

@@ -41,7 +41,7 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
     """Yields the loops below the nodes that may keep elements of an array in registers, with these elements. Loops inside such a
     loop are not considered.
 
-    items: { name of the loop over a thread's items along an axis -> how many there are }.
+    items: { name of the loop over a thread's items (its iterations along an axis) -> how many there are }.
     """
     table = AccessTable(scop.context)
     for node in nodes:

@@ -46,8 +46,8 @@ def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "s
 
 
 def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
-    """Yields, for each thread of a launch in the order of their numbers, the first iteration that it runs along each axis, by the
-    name of the axis's start.
+    """Yields, for each thread of a launch in the order of their numbers, { name: value } for two integers along each axis: the
+    first iteration that the thread runs (`start`) and the first one that its block runs.
 
     values: the values of parameters and of the host's loop variables.
     """

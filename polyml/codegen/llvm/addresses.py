@@ -102,9 +102,9 @@ def _in_order(terms: list[_Term]) -> list[_Term]:
 class Addresses:
     """An Addresses emits the integers and addresses of one LLVM function.
 
-    names: { loop variable or other integer -> (its SSA name, the index in `scopes` of the scope that knows it) }.
+    names: { loop variable or other integer -> (its SSA name, the index in `scopes` of the scope in which it has its value) }.
     scopes: the function's own scope, then those of the loops around the code that is emitted now, outermost first.
-    jams: the jams around the code that is emitted now.
+    jams: the Jams (loops whose iterations run together) around the code that is emitted now.
     path: the loops and guards around that code, outermost first.
     """
 
@@ -387,7 +387,7 @@ class Addresses:
         return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 
     def lanes_up_to(self, last: Affine, lanes: int) -> str:
-        """Emits the mask of lanes 0 ... last, <lanes x i1>, in the outermost loop that knows `last`, and returns its SSA name."""
+        """Emits the mask of lanes 0 ... last, <lanes x i1>, in the outermost loop where `last` is known. Returns its SSA name."""
         scope = self.scopes[self.deepest(last.names)]
         key = ("lanes", last, lanes)
         if key not in scope.known:
