@@ -213,8 +213,8 @@ class FoldedDomain:
         return nested(folds.tolist(), found)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-        """Returns the names of the coordinates [o, f] that number a fold (outer loops, blocks of rows and columns), and the elements
-        that each fold writes, { [o, f] -> A[e] }.
+        """Returns the names of the coordinates [o, f] that number a fold (outer loops, blocks of rows and columns), and the map
+        { [o, f] -> A[e] } to the elements that each fold writes.
 
         order: the coordinates of the array in the order in which their blocks stand in [o, f].
         """
