@@ -264,8 +264,8 @@ class Arithmetic:
         )
 
     def _float_to_integer(self, value: SsaValue, to: DType) -> SsaValue:
-        """Emits the conversion of a float to an integer and returns it: to a signed type that is wide enough, then truncated, as in
-        NumPy, which C compilers build in this way.
+        """Emits the conversion of a float to an integer and returns it. As in NumPy's compiled code, that is a conversion to a
+        signed type that is wide enough, and a truncation to the type.
         """
         if to.bits == 64 and to.kind == "i":
             return self._conversion("fptosi", value, to)

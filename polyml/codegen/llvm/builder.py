@@ -99,8 +99,8 @@ def text(units: Sequence[Unit]) -> str:
 
 
 def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
-    """Returns (functions, declarations): functions that were internal to one module, with hidden linkage so that other modules can
-    call them, and { name -> declaration } for those modules.
+    """Returns (functions, declarations): functions that were internal to one module, changed to hidden ones that the other modules
+    of the kernel can call, and { name -> declaration } for those modules.
     """
     found, declarations = [], {}
     for unit in units:
