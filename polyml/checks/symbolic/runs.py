@@ -52,9 +52,10 @@ class InOrder:
     """An InOrder is a SCoP compiled once, for all sizes, to run its instances one after the other on symbolic values."""
 
     def __init__(self, scop: Scop, terms: Terms, free: Mapping[str, Reduction]):
-        """Compiles a SCoP.
+        """Compiles the statements of a SCoP.
 
-        free: by statement, the reductions whose updates of an element may come in any order.
+        terms: the table that numbers the symbolic values; runs can be compared where they share one.
+        free: {statement's name: its reduction}, for the statements whose updates of an element may come in any order.
         """
         self._scop, self._terms, self._table = scop, terms, AccessTable(scop.context)
         self._effects = effects(scop, self._table, terms, free)
@@ -79,9 +80,11 @@ class Executable:
     """
 
     def __init__(self, program: Program, terms: Terms, free: Mapping[str, Reduction] | None = None):
-        """Compiles a program.
+        """Compiles the statements and the loops of a program.
 
-        free: by statement, the reductions whose updates of an element may come in any order; None: those of the program.
+        terms: the table that numbers the symbolic values; runs can be compared where they share one.
+        free: {statement's name: its reduction}, for the statements whose updates of an element may come in any order; None for the
+            `reductions` of the program.
         """
         self._program, self._terms, self._table = program, terms, AccessTable(program.scop.context)
         free = program.reductions if free is None else free

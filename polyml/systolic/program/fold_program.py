@@ -34,7 +34,9 @@ class Link:
 
     @property
     def along(self) -> int:
-        """Returns 0 for a link down a column, 1 for one along a row, which is how wires run."""
+        """Returns 0 for a link from row to row, down a column, and 1 for one from column to column, along a row. `Broadcast.along`
+        uses the same numbers.
+        """
         return line_axis(self.steps)
 
 
@@ -132,10 +134,11 @@ class FoldProgram:
 class Datapath:
     """A Datapath is what every PE computes for one statement.
 
-    value: the expression, over `Load`s of registers alone: those of the reads, then one for each of the `indices`.
-    types: the types of the registers.
+    value: the expression. Its leaves are `Load`s of registers and numbers; register k has the value of the statement's k-th read,
+        and the registers after those of the reads have the integers in `indices`.
+    types: the type of each register.
     result: the type of the value.
-    indices: the integers that the expression makes of the iterators.
+    indices: the integers that the statement computes from its iterators, such as i + 1; PEs get them as if they were loaded.
     """
 
     statement: Statement

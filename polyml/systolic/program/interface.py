@@ -142,8 +142,8 @@ class NestInterface:
                 others.discard(ready)
 
     def _in_turn(self) -> Iterator[tuple[str, str]]:
-        """Yields pairs of statements (source, sink) of anti and output dependences where the sink writes an array that sums update
-        in place, and that the source has read or written before.
+        """Yields (source, sink) for anti and output dependences between statements, where the source reads or writes the array that
+        the sink writes, and sums update that array in place. The sink has to run after the source.
         """
         for kind in (self._dependences.anti, self._dependences.output):
             for pairs in polyhedra.pieces(kind):

@@ -42,8 +42,8 @@ class FoldExtent:
 
 
 class Placement:
-    """A Placement says in which cycle and in which PE an instance runs, and where the elements that it accesses lie, all by affine
-    functions of its statement's iterators.
+    """A Placement says at what time and in which PE each instance of a nest runs, and where in memory the elements that it accesses
+    lie. All of these are affine functions of the iterators of the instance's statement.
 
     times: by statement, the function that gives the time.
     coordinates: by statement, the functions that give the coordinates of the PE.
@@ -114,7 +114,8 @@ class Placement:
         return by_cycle(cycles, affine(*self.unit(name, fold), points), fold.cycles)
 
     def row(self, name: str, axes: Sequence[int]) -> Row:
-        """Returns a linear function of the recurrence's axes as an affine function of the iterators of the statement of this name.
+        """Returns a linear function of the axes, the dimensions that the mapping turns into time and PEs, as an affine function of
+        the iterators of the statement of this name.
 
         axes: the coefficients of the axes.
         """

@@ -55,10 +55,12 @@ class _RegisterSource:
 
 
 class NestProgram:
-    """A NestProgram is an iterable over the programs of a plan's folds, in the order in which the folds run.
+    """A NestProgram is an iterable over `FoldProgram`s: what the PEs do in each fold of a plan, in the order in which the folds
+    run.
 
-    folds: the folds.
-    units: how many PEs the array has; grid: its rows and columns.
+    folds: the plan's folds.
+    units: how many PEs the array has.
+    grid: its numbers of rows and columns; an array of one dimension has one row.
     datapaths: what PEs compute, by statement.
     """
 
@@ -81,8 +83,8 @@ class NestProgram:
             yield self._program(FoldExtent(points, self._recurrence, self.folds.mapping))
 
     def _program(self, fold: FoldExtent) -> FoldProgram:
-        """Returns the program of one fold. Where an earlier fold had the same shape, this is that fold's program with other
-        positions of elements.
+        """Returns the program of one fold. It is computed anew only where no earlier fold had the same shape; else it is that
+        fold's program with other elements loaded and stored.
         """
         key = self._shape_key(fold)
         if key in self._known:
@@ -116,7 +118,7 @@ class NestProgram:
 
     @cached_property
     def _differ_by_elements(self) -> bool:
-        """Returns whether folds of one shape have programs that differ by the positions of elements alone."""
+        """Returns whether the programs of any two folds of the same shape load and store other elements, but are equal in all else."""
         if len(self.datapaths) > 1 or any(len(axis.loops) > 1 for axis in self._recurrence.axes):
             return False
         ((name, each),) = self.datapaths.items()
@@ -139,7 +141,9 @@ class NestProgram:
         ((_, each),) = self.datapaths.items()
 
         def moved(events: Events | StridedEvents, access: Access) -> Events | StridedEvents:
-            """Returns the loads or stores of an access, with the positions that its elements have in the new fold."""
+            """Returns the other fold's loads or stores of an access, with the elements that the new fold loads or stores in place
+            of its elements.
+            """
             row, _ = self._placement.element(access)
             return events.shifted(int(affine(row, 0, step)))
 
@@ -201,8 +205,9 @@ class NestProgram:
         return by_cycle(found[:, -1], affine(*self._placement.unit(producer, fold), found[:, :-1]), fold.cycles)[0]
 
     def _broadcasts(self, name: str, wire_pairs: Sequence[tuple[int, isl.Map]], fold: FoldExtent) -> Iterator[Broadcast]:
-        """Yields the broadcasts of the values that instances of a statement hand on within one cycle, along columns and along rows.
-        A column or row is driven by the PE whose instance takes its value from no other one there.
+        """Yields, first for the columns and then for the rows, the broadcasts of the values that instances of a statement hand on
+        within one cycle. The PE that drives a column or row is the one whose instance takes the value from no other PE of that
+        column or row.
 
         name: the statement's name.
         wire_pairs: (0 down a column or 1 along a row, { p -> q : q takes what p has in the same cycle }).
@@ -307,8 +312,9 @@ class NestProgram:
     def _active(self, name: str, fold: FoldExtent) -> np.ndarray:
         """Returns how many instances of a statement run in each cycle of a fold.
 
-        Where each instance gets a value from another one that ran a fixed number of cycles before, only those at the beginning and
-        at the end of such a sequence are counted one by one; the numbers of all cycles follow from these.
+        Where each instance gets a value from another one that ran n cycles before, the instances form sequences with one instance
+        every n cycles. Then only the first and the last instance of each sequence are listed, and the numbers of all cycles follow
+        from these.
         """
         instances = fold.instances[name]
         own = (s for register, found in self._sources.items() if register[0] == name for s in found if s.register[0] == name)

@@ -55,7 +55,12 @@ def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, lis
     found: dict[int, dict[int, list[str]]] = {}
 
     def note(starts: np.ndarray, units: np.ndarray, words: Sequence[str]) -> None:
-        """Adds one text for each PE of each cycle; starts, units: the PEs by cycle, as `UnitsByCycle` has them; words: their texts."""
+        """Adds texts to what PEs do in the fold.
+
+        starts: for each cycle, where its PEs begin in `units`.
+        units: the PEs, in the order of the cycles.
+        words: the text for each of `units`.
+        """
         cycles = np.repeat(np.arange(fold.cycles), np.diff(starts)).tolist()
         for cycle, unit, text in zip(cycles, units.tolist(), words):
             found.setdefault(unit, {}).setdefault(cycle, []).append(text)

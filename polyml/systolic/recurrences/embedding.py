@@ -105,7 +105,9 @@ def overlap(a: Embedding, b: Embedding) -> bool:
 
 
 def _interleaved(embeddings: Sequence[Embedding], axis: int) -> tuple[Embedding, ...]:
-    """Returns the embeddings with the points of one axis dealt out in turn, so that statements that shared points no longer do."""
+    """Returns embeddings in which no two statements share a point. The coordinate along `axis` is multiplied by a number n, and
+    each statement gets one of 0 ... n - 1 added; statements that share no point as it is may get the same.
+    """
     turns: list[int] = []
     for number, embedding in enumerate(embeddings):
         before = (turns[k] for k in range(number) if overlap(embeddings[k], embedding))
@@ -154,10 +156,11 @@ def _candidates(statement: Statement, deepest: Statement, known: Mapping[str, Em
 
 
 def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], Sequence[int]]]) -> Iterator[Sequence[Row]]:
-    """Yields `rows`, the affine functions of the axes, with each None among them replaced by the function that an embedding in
-    `near` has for this axis, plus one of the steps that are tried for that embedding.
+    """Yields ways to fill in the axes that `rows` leaves open. `rows` has for each axis of the index space an affine function of a
+    statement's iterators, or None. In place of None comes the function that one of the embeddings in `near` has for that axis, with
+    a constant added that is tried for that embedding.
 
-    near: (the affine function of each axis, the steps that are tried).
+    near: for each embedding, (its affine function for each axis, the constants that are tried).
     """
     open_ = [k for k, row in enumerate(rows) if row is None]
     for there, steps in near:
@@ -169,10 +172,11 @@ def _completed(rows: Sequence[Row | None], near: Sequence[tuple[Sequence[Row], S
 def _flow_neighbours(
     statement: Statement, known: Mapping[str, Embedding], flows: Flows
 ) -> Iterator[tuple[list[Row], tuple[int, ...]]]:
-    """Yields (rows, steps) for each flow dependence between the statement and one in `known`: `rows` are affine functions of the
-    statement's iterators, one for each axis, which give the point where what an instance uses is made, or where what it makes is
-    first used; `steps` are how far from there the instance may lie along each axis.
+    """Yields (rows, steps) for each flow dependence between the statement and one in `known`.
 
+    rows: for each axis, an affine function of the statement's iterators. Together they give, for an instance of the statement, the
+        point where the value that it uses is made, or where the value that it makes is first used.
+    steps: how far from that point the instance may lie along each axis, the preferred distance first.
     known: the embeddings of other statements, by name.
     """
     for flow in flows[statement.name].values():
@@ -249,10 +253,10 @@ def _equations(access: Access, other: Access, loops: int, axes: int) -> list[Vec
 
 
 def _solved(equations: Space, axes: int) -> list[Row | None] | None:
-    """Returns, for each axis, the affine function of the iterators that the equations determine, None for an axis that they leave
-    open. The result is None where an axis would not be an integer.
+    """Returns, for each axis, the affine function of the iterators that the equations determine, and None for an axis that they
+    leave open. Returns None in place of the list where a coordinate would be no integer.
 
-    equations: those of `_equations`, in reduced form.
+    equations: those of `_equations`, as a matrix in reduced row echelon form.
     """
     rows: list[Row | None] = [None] * axes
     for equation in equations:

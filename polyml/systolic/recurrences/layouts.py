@@ -102,8 +102,9 @@ def _streams(nest: SystolicNest, outer: Sequence[int], axes: Sequence[Recurrence
 
 
 def _unused(nest: SystolicNest, use: ArrayUse, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> list[Vector]:
-    """Returns the directions along the axes in which the element that an access names stays the same.
+    """Returns the steps along the axes from one instance to others that access the same element by this access.
 
+    use: the access.
     outer: the positions of the loops that run outside the axes.
     """
     if any(len(axis.loops) > 1 for axis in axes):  # so the nest has one statement

@@ -146,8 +146,8 @@ def _strongly_connected(producers: Mapping[str, set[str]], known: Sequence[tuple
 
 
 def _has_reuse(nest: SystolicNest) -> bool:
-    """Returns whether a nest hands values from instance to instance: some value is used more than once, or there are several
-    statements.
+    """Returns whether a nest has values to hand from instance to instance: an instance uses what another one made or has read, or
+    several iterations use the same element, or there are several statements.
     """
     loops = range(len(nest.loops))
     used = (u for u in nest.uses if u.rows or u.kind != "operand")
@@ -263,8 +263,9 @@ def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependence
 
 
 def _with_overwrites(rows: tuple[Vector, ...], read: RoutedRead, scop: Scop, embedding: Embedding) -> tuple[Vector, ...]:
-    """Returns the coefficients of an operand's subscripts (`rows`), with a row added for each direction along which the subscripts
-    stay the same but the element is overwritten: with this row, the subscripts tell its old value from the new one.
+    """Returns `rows`, the coefficients of an operand's subscripts, with rows added so that instances which read different values
+    differ in some row. A row is added for each direction along which the subscripts stay the same, but the element is overwritten
+    between two reads.
     """
     if not rows or not read.reuse_directions:
         return rows
@@ -279,10 +280,8 @@ def _with_overwrites(rows: tuple[Vector, ...], read: RoutedRead, scop: Scop, emb
 def _with_neighbour_reuse(
     embedding: Embedding, uses: Mapping[ReadKey, ArrayUse], reads: Mapping[ReadKey, RoutedRead]
 ) -> dict[ReadKey, ArrayUse]:
-    """Returns the uses of one statement, in which operands that a neighbouring instance has just read, by another access, come from
-    there.
-
-    The two accesses have subscripts that differ by a constant, as in A[i - 1] and A[i].
+    """Returns the uses of one statement, changed where a nearby instance has just read the same element by another access, as with
+    A[i - 1] and A[i]: these operands get that read as their source, in place of memory.
     """
     groups: dict[tuple, list[ReadKey]] = {}
     rows = {key: _linear_rows(embedding.statement.reads[key[1]]) for key in uses}
@@ -310,7 +309,9 @@ def _with_neighbour_reuse(
 
 
 def _linear_rows(access: Access) -> list[polyhedra.LinearRow]:
-    """Returns the subscripts of an access as linear rows, which they are since `_use` has refused any other access."""
+    """Returns the subscripts of an access as (coefficients, constant) rows. They are all linear, because `_use` raises an error for
+    any other access.
+    """
     return [row for row in map(polyhedra.linear_row, access.subscripts) if row is not None]
 
 
@@ -338,9 +339,10 @@ def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map])
 
 
 def _use(kind: str, scop: Scop, statement: Statement, access: Access, number: int) -> ArrayUse:
-    """Returns what an access of a statement means for a nest, without the sources of its values.
+    """Returns the `ArrayUse` that describes an access of a statement: its kind, array, text and subscripts. Its `sources` are still
+    empty.
 
-    kind: "operand", "value" or "result".
+    kind: "operand", "value" or "result", as in `ArrayUse`.
     number: the number of the read; RESULT for the write.
     Raises: IllegalSchedule where a subscript is not linear in the iterators.
     """

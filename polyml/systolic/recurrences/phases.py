@@ -59,8 +59,10 @@ def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterato
 
 def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> list[isl.UnionSet]:
     """Returns the phases of an iteration of an axis, each as the instances that belong to it: first those that use no value made in
-    the same iteration, then those that use values of the first phase alone, and so on. Returns [] where the statements have none:
-    values go back along the axis, or there are too many phases, or isl takes too long.
+    the same iteration, then those that use values of the first phase alone, and so on.
+
+    Returns [] where there is no such division: a value is used in an earlier iteration of the axis than it is made in, or there are
+    too many phases, or isl takes too long.
     """
     names = {embedding.statement.name for embedding in embeddings}
     made = [pairs for name in names for read in flows[name].values() for other, pairs in read.items() if other in names]
@@ -75,8 +77,8 @@ def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> l
 
 def _wait_layers(embeddings: Sequence[Embedding], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
     """Returns the instances of an iteration of an axis in layers: first those that wait for nothing within the iteration, then
-    those that wait for the first layer alone, and so on. Returns [] where values go back along the axis, or where there are more
-    than `MOST_PHASES` layers.
+    those that wait for the first layer alone, and so on. Returns [] where a value is used in an earlier iteration of the axis than
+    it is made in, or where there are more than `MOST_PHASES` layers.
 
     pairs: { S[i] -> T[j] : T[j] uses what S[i] made }.
     """

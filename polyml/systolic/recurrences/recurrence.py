@@ -214,8 +214,8 @@ class UniformRecurrence:
         return self.points if len(self.nest.embeddings) == 1 else self.embedding_of(stream.use.statement).range()
 
     def flow_of(self, stream: DataStream) -> isl.Map:
-        """Returns the dependences through a stream of values that the nest makes, { [o, a] -> [o, a] }, from where a value is made
-        to where it is used. Raises ValueError for other streams.
+        """Returns { [o, a] -> [o, a] } for a stream whose values the nest makes: from the outer loops and axes of the instance that
+        makes a value to those of the instance that uses it. Raises ValueError for a stream whose values the nest only reads.
         """
         if stream.use.flow is None:
             raise ValueError(f"the nest makes no value of {stream.use.text}")
@@ -230,8 +230,8 @@ class UniformRecurrence:
 
 
 def direction_along_axes(source: ValueSource, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> Direction | None:
-    """Returns a source's step as a direction along the axes; None where it leads to another iteration of the outer loops, or
-    nowhere along the axes.
+    """Returns a source's step as a direction along the axes; None where the step leads to another iteration of the outer loops, or
+    does not change the axes.
 
     outer: the positions of the outer loops.
     """

@@ -109,8 +109,8 @@ def routes(embeddings: Mapping[str, Embedding], reads: Mapping[ReadKey, RoutedRe
 
 
 def _contradiction(options: Mapping[ReadKey, Sequence[Route]]) -> list[tuple[ReadKey, Sequence[Route]]]:
-    """Returns the shortest list of (read, its routes), taken from the beginning of `options`, for which no choice of routes has a
-    common linear schedule.
+    """Returns the first entries (read, its routes) of `options`, up to the first read for which there is no route left: no choice
+    of one route for each of these reads allows a common linear schedule.
     """
     known: list[tuple[ReadKey, Sequence[Route]]] = []
     for key, found in options.items():
@@ -121,8 +121,8 @@ def _contradiction(options: Mapping[ReadKey, Sequence[Route]]) -> list[tuple[Rea
 
 
 def _steps_of(route: Route) -> Steps:
-    """Returns the steps of a route that constrain a linear schedule, with whether each goes along a wire: time grows along the
-    others, and stays the same along wires.
+    """Returns the steps of a route that constrain a linear schedule, as pairs (step, whether it goes along a wire). Time has to
+    grow along the step of each source, and to stay the same along its wire; sources that are `free` constrain nothing.
     """
     steps = (step for s in route if not s.free for step in ((s.vector, False), (s.line, True)))
     return frozenset((vector, at_once) for vector, at_once in steps if vector)
@@ -135,10 +135,10 @@ def forwarding(read: RoutedRead, other: RoutedRead, vector: Vector) -> isl.Map:
 
 
 def _arriving(holders: isl.UnionMap, users: isl.UnionMap, step: isl.Map) -> isl.Set:
-    """Returns the points q = p + step that use a value which is at p.
+    """Returns the points q that use a value which lies one step away, at q - vector.
 
-    holders: { value -> p }, where values are.
-    users: { value -> q }, where they are used.
+    holders: { value -> p }, the points p at which each value is.
+    users: { value -> q }, the points q that use it.
     step: { p -> p + vector }.
     """
     found = polyhedra.pieces(holders.apply_range(isl.UnionMap.from_map(step)).intersect(users).range())
@@ -202,8 +202,8 @@ def _neighbours(embeddings: Mapping[str, Embedding]) -> list[Vector]:
 
 
 def _from_producer(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, Embedding]) -> Route | None:
-    """Returns sources that bring values to the points in `targets` straight from where they are made; None where one statement
-    makes them at several distances.
+    """Returns sources that bring values to the points in `targets` straight from the instances that make them, one for each
+    statement. Returns None where the values of some statement would come from different distances.
     """
     found = []
     for name, users in read.produced.items():
@@ -271,8 +271,8 @@ def _holders(read: RoutedRead, reads: Mapping[ReadKey, RoutedRead], embeddings: 
 
 
 def _steps(read: RoutedRead, holders: Sequence[_Holder], vector: Vector) -> list[ValueSource]:
-    """Returns sources that bring values to a read by one step `vector`, from whichever holder has the value there; the first one
-    where several have it.
+    """Returns sources that bring values to a read by the step `vector`, each from one of the holders (reads and statements that
+    have values). For a point to which several holders could bring its value, the first of them counts.
     """
     step, found, known = shift(vector), [], None
     for holder in holders:

@@ -43,9 +43,9 @@ def _towards(read: RoutedRead, embeddings: Mapping[str, Embedding], direction: V
 
 
 def _among(read: RoutedRead, embeddings: Mapping[str, Embedding], chosen: Callable[[isl.Map], isl.Map]) -> isl.UnionMap:
-    """Returns the flow dependences { T[j] -> S[i] } of a read for those pairs of points, { p -> q }, that `chosen` selects.
+    """Returns those flow dependences { T[j] -> S[i] } of a read that `chosen` selects.
 
-    chosen: takes the pairs as a map between points of the index space, and returns a part of it.
+    chosen: takes the dependences of one statement T as { p -> q }, between points of the index space, and returns some of them.
     """
     found, here = [], embeddings[read.key[0]].map
     for name, flow in read.flow.items():

@@ -111,7 +111,9 @@ class SpaceTime:
         return gcd(*(determinant(rows) for rows in combinations(self.rows, count))) if count <= len(self.rows) else 0
 
     def oriented(self, directions: Sequence[Direction]) -> SpaceTime:
-        """Returns the mapping in which each coordinate along which no value moves forward, but some move backward, is reversed."""
+        """Returns the mapping with some coordinates of the array reversed: those along which values move only from greater to lower
+        numbers, so that they move from lower to greater ones instead.
+        """
         found = []
         for row in self.space:
             steps = [dot(row, d.vector) for d in directions if not d.free]

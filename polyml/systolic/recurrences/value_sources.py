@@ -40,14 +40,16 @@ class ValueSource:
 
 @dataclass(frozen=True)
 class RoutedRead:
-    """A RoutedRead is a read of a nest's statement S, with the flow of its values.
+    """A RoutedRead is a read of a nest's statement S, with where its values are made and used.
 
-    key: the statement, and the number of the read.
+    key: the statement's name, and the number of the read.
     array: the array.
     name, text: the array and the access, as the user writes them.
     flow: for each statement T of the nest, { T[j] -> S[i] : T[j] made what S[i] reads }.
-    produced: `flow` with the point p of the index space at which S[i] lies, { T[j] -> p }.
-    users: { T[j] -> p; element_A[e] -> p }: for all values, also those from outside the nest, the points at which they are read.
+    produced: for each statement T of the nest, { T[j] -> p }: the points p of the index space at which instances of S read what
+        T[j] made.
+    users: { T[j] -> p; element_A[e] -> p }: the points at which each value is read, also those that are in element e of array A
+        before the nest runs.
     reuse_directions: steps in the index space along which the access names the same element.
     """
 
