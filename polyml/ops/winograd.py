@@ -228,7 +228,9 @@ class Winograd:
         return ""
 
     def terms(self, g: Geometry, costs: Costs) -> tuple[CostTerm, ...]:
-        """Returns the costs of Winograd's transforms, of the products, and of copies in this layout."""
+        """Returns the estimated costs of Winograd's transforms, of the products, and of the copies that the layout of g's arrays
+        needs.
+        """
         down, across = self._tiles(g)
         images, rows = self._block(g, costs.block_bytes)
         count = g.groups * -(-g.images // images) * -(-down // rows)
@@ -299,10 +301,10 @@ class Winograd:
 
     @staticmethod
     def _image(g: Geometry, x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
-        """Returns the image as (n, h, w, c) with zeros around it, as its tiles need it.
+        """Returns the image as (n, h, w, c) with zeros around it, or cut at its lower and right ends, so that whole tiles cover it.
 
-        borders: ((above, below), (left, right)), rows and columns of zeros; below 0 for pixels that no tile reads and that are left
-            out.
+        borders: ((top, bottom), (left, right)), how many rows and columns of zeros are added; a negative number is how many rows or
+            columns, which no tile reads, are left out.
         """
         (top, bottom), (left, right) = borders
         if bottom < 0 or right < 0:

@@ -41,7 +41,7 @@ class Cycles:
     shared: float
 
     def on(self, threads: int) -> float:
-        """Returns the cycles on so many threads that share the parallel loops evenly, so that none waits for another."""
+        """Returns the cycles on `threads` threads that share the parallel loops evenly, so that none waits for another."""
         return self.alone + self.shared / threads
 
 
@@ -51,10 +51,9 @@ def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Plac
 
 
 def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
-    """Returns the estimated cycles of a program of which it is known how often each part runs, with all elements in the first
-    cache.
+    """Returns the estimated cycles of a program's instructions, where every load and store finds its element in the first cache.
 
-    sites: these parts, each straight code with how often it runs.
+    sites: all parts of the program, each straight code with how often it runs.
     places: the address of each array in memory.
     """
     table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
@@ -102,9 +101,10 @@ class _Stretch:
         return site.iterations * inside.per_iteration + site.starts * once
 
     def _terms(self, moving: bool) -> CycleTerms:
-        """Returns the work of one iteration of the loop if `moving`, else the work that is done once each time the loop starts.
+        """Returns the work of one iteration of the code's loop if `moving`, else the work that is done once each time the loop
+        starts.
 
-        What has the same value in all iterations is computed once, before the loop or behind it.
+        An operation, load or store counts in each iteration only where its value or element changes with the loop's variable.
         """
         loads = stores = arithmetic = slow = 0.0
         for accesses in self._by_array().values():
@@ -191,7 +191,9 @@ class _Stretch:
         return _InstanceAccess(access, subscripts, writes, around, lane, jam.lanes)
 
     def _places_of(self, accesses: Sequence[_InstanceAccess], moving: bool) -> tuple[float, float]:
-        """Returns (loads, stores): how many instructions the accesses to one array take, where each different element counts once.
+        """Returns (loads, stores): how many instructions load elements of one array, and how many store them.
+
+        Several loads of one element count once, and none where the code has stored the element before; so do several stores.
 
         moving: whether to count the accesses whose element changes with the loop's iterations; else those whose element does not.
         """
@@ -232,11 +234,10 @@ class _Stretch:
 
 
 def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Affine, ...]:
-    """Returns subscripts for one of the iterations that run together: with numbers in place of the variables of jams and unrolled
-    loops.
+    """Returns subscripts with a number in place of the variable of each jam (iterations that run together) and unrolled loop.
 
-    around: these jams and unrolled loops.
-    offsets: variable -> how many iterations after the first one; 0 for the other variables.
+    around: these jams and unrolled loops, the outermost first.
+    offsets: {variable: how many iterations after the first one it stands for}; a variable that is not in it stands for the first.
     """
     for node in reversed(around):
         value = {node.var: node.base + offsets.get(node.var, 0)}
@@ -245,7 +246,7 @@ def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str,
 
 
 def _copies(access: _InstanceAccess) -> Iterator[tuple]:
-    """Yields, for each copy of an access that unrolling makes, its subscripts as a key: copies with the same key access the same
+    """Yields the subscripts of each copy of an access that unrolling makes. Copies with equal subscripts access the same
     element.
     """
     moved = [node for node in access.around if any(node.var in e.names for e in access.subscripts)]

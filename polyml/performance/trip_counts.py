@@ -68,9 +68,12 @@ def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[t
 
 
 def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iterator[tuple[Instance, tuple[Jam | Unroll, ...]]]:
-    """Yields the instances that are in no loop or condition among the nodes, each with the jams and unrolled loops around it.
+    """Yields (instance, jams and unrolled loops around it) for each instance below the nodes that no loop or condition among them
+    holds.
 
-    around: those around the nodes, the outermost first.
+    Instances inside jams (iterations that run together) and unrolled loops are found too, since the code of these is straight.
+
+    around: the jams and unrolled loops that are around all the nodes, the outermost first.
     """
     for node in nodes:
         if isinstance(node, Instance):

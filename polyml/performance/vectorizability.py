@@ -126,7 +126,9 @@ def _move(
 
 
 def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Yields the iterators' coefficients in each subscript, for every combination of the subscripts' affine pieces."""
+    """Yields, for each combination of one affine piece per subscript, a tuple for each subscript: the iterators' coefficients in
+    the piece.
+    """
 
     def extend(done: tuple[tuple[int, ...], ...], left) -> Iterator[tuple[tuple[int, ...], ...]]:
         if not left:

@@ -25,9 +25,9 @@ _KINDS = {
 
 
 def dumps(options: Options, name: str, made: Mapping[str, object]) -> AbstractContextManager[None]:
-    """Returns a context that dumps what passes make, where the setting `debug` names them, as soon as they have run.
+    """Returns a context that dumps what a pass makes as soon as it has run, if the setting `debug` names the pass.
 
-    Where its block raises, it dumps what the stages that `debug` names have made until then.
+    Where a `with` block of this context raises an exception, the last results of the stages that `debug` names are dumped too.
 
     name: the name of the kernel.
     made: {stage: what it made last}, which the caller fills meanwhile, the latest stage last.

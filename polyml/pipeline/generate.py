@@ -88,7 +88,8 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
 
     scheduled: the schedule.
     call: what the code is made for.
-    emits: how much is made: NOTHING after the program, the LLVM TEXT, or OBJECTS, which other threads begin to make of the text.
+    emits: a constant of `schedule.script.schedule`: NOTHING makes the program alone, TEXT its LLVM text too, and with OBJECTS other
+        threads also begin to make machine code of the text.
     Raises BudgetExceeded where isl takes too long, or CannotRunTogether where the loops cannot be vectors or there is too much
     code.
     """
@@ -119,7 +120,8 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:
     """Returns the LLVM text of a program, one unit for each function.
 
-    groups: is handed each function as soon as its text is there, so that machine code is made meanwhile; None: nothing is.
+    groups: takes each function as soon as its text is made, so that other threads make machine code of it meanwhile; None: no
+        machine code is made yet.
     """
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}

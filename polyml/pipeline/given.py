@@ -96,8 +96,7 @@ def problem_of(
 def _generated(
     problem: Problem, model: Model, tree: isl.Schedule, wanted: CompileRequest, runner: PassRunner, emits: str
 ) -> Generated:
-    """Returns the code of a given schedule: with iterations that run together as vectors, or without where that cannot be
-    generated.
+    """Returns the code of a given schedule: with vectors, or without them where code with vectors cannot be generated.
 
     No other schedule is tried.
 

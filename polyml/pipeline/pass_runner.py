@@ -31,8 +31,7 @@ class PassRunner:
         self.made: dict[str, object] = {}  # stage -> what it made, the latest at the end
 
     def run(self, step: Pass, value: Any, *given: Any, stage: str = "", **named: Any) -> Any:
-        """Runs a pass on a value and returns what it makes. Signals that were put off are handled before it, so Ctrl-C is raised
-        there.
+        """Runs a pass on a value and returns what it makes. A Ctrl-C that was put off until now is raised before the pass runs.
 
         given, named: further arguments of the pass.
         stage: the stage to which the time is counted, where the pass itself names none.

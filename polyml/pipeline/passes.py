@@ -88,9 +88,10 @@ def _with_nothing_said(value: object, *given: object, **named: object) -> tuple[
 
 
 def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[object, ...]:
-    """Runs in place of the pass `contraction` where that is left out, and maps all nests as those that are no contractions.
+    """Runs in place of the pass `contraction` where that is left out: sums of products, too, are mapped to threads as any other
+    loops.
 
-    given: its last item is the function that does so; it returns (schedule, notes).
+    given: its last item is the function that maps these other loops; it takes the schedule and returns (schedule, notes).
     Returns (schedule, notes, False); False says that the schedule is not proved legal yet.
     """
     *_, others = given

@@ -15,8 +15,9 @@ from polyml.schedule.compute import Scheduled
 
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
-    """Returns {parameter: value} in the call that the code is for; None where `sizes` does not have that call's extents of
-    arrays.
+    """Returns {parameter: value} for the sizes of arrays, in the call that the code is for.
+
+    The result is None where `sizes` does not say how large the arrays of that call are.
     """
     if sizes.extents is None:
         return None
@@ -25,7 +26,8 @@ def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
 
 
 def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[SizeRelation, ...]) -> Scop:
-    """Returns the SCoP with tests at entry added, by which a call whose sizes the schedule is not for goes to other code.
+    """Returns the SCoP with tests at entry added: a call that fails one of them has sizes that the schedule is not for, and runs
+    other code.
 
     sized: whether the schedule or the arrays depend on sizes.
     sizes: the sizes of the call; None: the code is for all.

@@ -174,10 +174,10 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict",
 
 
 def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
-    """Returns the forms of a model in which index-set splitting makes loops parallel; [] where there is none, or isl takes too
-    long.
+    """Returns the models that index-set splitting makes of a model so that loops become parallel; [] where it makes none, or isl
+    takes too long.
 
-    It is one form, or two, of which the first also copies values before they are overwritten (node splitting).
+    There are one or two. Of two, the first also copies values before they are overwritten (node splitting).
     """
     try:
         with budget(DIVISION_OPERATIONS):

@@ -36,9 +36,9 @@ def text(made: object) -> str:
 
 
 def shown(made: object) -> str:
-    """Returns the text of what a pass made, for people to read.
+    """Returns the text of what a pass made, for people to read: for most values what `text` returns.
 
-    It is that of `text`, also for LLVM code; facts by name are lines "name: fact", and a program has lines on its scans and arrays.
+    A dictionary becomes lines "name: value" and LLVM code its own text; after a program come lines on its scans and arrays.
     """
     if isinstance(made, dict):
         return "\n".join(f"{name}: {fact}" for name, fact in made.items())

@@ -84,9 +84,10 @@ def recorded() -> Iterator[list[Ran]]:
 
 
 def _known(step: Pass) -> Pass:
-    """Returns what the compiler's lists say of the pass with this name, but with the function that ran.
+    """Returns the pass of this name from the compiler's lists, which say why it stands where it does, with the function that `step`
+    ran.
 
-    A pass that has a reason of its own (`why`), or whose name is in no list, is returned unchanged.
+    `step` is returned unchanged where it says why itself, or where no list has its name.
     """
     listed = NAMES.get(step.name, step)
     return step if step.why else replace(listed, function=step.function)

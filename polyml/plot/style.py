@@ -38,7 +38,7 @@ PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in",
 class Palette:
     """A palette has the colours of one scheme, light or dark.
 
-    colours: by the names of COLOURS.
+    colours: {name of a use, such as "paper" or "ink": its colour}.
     lanes: the colours of the values in pictures of a systolic array, one for each stream (the values of one operand).
     accent: the colour of what is pointed at.
     """

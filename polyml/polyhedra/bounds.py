@@ -15,7 +15,8 @@ _D = isl.dim_type
 def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]:
     """Returns the minimum and the maximum of a dimension of a set, as expressions in the parameters.
 
-    The minimum is None where it is not one affine expression. The maximum is defined where the set is not empty.
+    The minimum is None where it is not one affine expression. The maximum may have several pieces, and has no value for parameters
+    for which the set is empty.
     """
     return single(domain.dim_min(dim)), domain.dim_max(dim)
 

@@ -17,7 +17,9 @@ _D = isl.dim_type
 
 @dataclass(frozen=True)
 class Quotient:
-    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor); linear rows use it as they use a name.
+    """A Quotient is the integer floor((sum of coefficient * name + constant) / divisor).
+
+    In the rows of this module, linear expressions as (coefficients by name, constant), it may stand in the place of a name.
 
     terms: pairs (name, coefficient); the name of an iterator is its position
     """

@@ -19,10 +19,10 @@ class BudgetExceeded(Exception):
 
 @dataclass
 class _Account:
-    """An _Account counts the operations of isl that all budgets inside one `account` block share.
+    """An _Account holds how many operations isl may still use inside one `account` block.
 
-    left: operations that remain
-    charges: whether the operations that budgets use are subtracted from `left`
+    left: this number
+    charges: whether operations that isl uses are subtracted from `left`; False inside an `uncharged` block
     """
 
     left: int
@@ -34,9 +34,9 @@ _account: _Account | None = None
 
 @contextmanager
 def account(operations: int) -> Iterator[None]:
-    """Lets isl use at most `operations` inside a `with` block, summed over all `budget` blocks in it. Raises BudgetExceeded.
+    """Lets isl use at most `operations` inside a `with` block, over all `budget` blocks in it together. Raises BudgetExceeded.
 
-    An account inside another one does not reduce what is left in the outer one.
+    It has its own count: what isl uses inside it is not subtracted from that of an `account` block around it.
 
     operations: isl's internal count, some millions per second
     """
@@ -50,22 +50,27 @@ def account(operations: int) -> Iterator[None]:
 
 
 def left() -> int | None:
-    """Returns the operations of isl that remain in the `account` block around; None where there is none.
+    """Returns how many operations isl may still use in the innermost `account` block that is running; None where there is none.
 
-    What isl has used inside a `budget` block counts only after the block.
+    What isl uses inside a `budget` block is subtracted at the end of that block.
     """
     return None if _account is None else _account.left
 
 
 def charge(operations: int) -> None:
-    """Subtracts operations from the `account` block around, if there is one, as if isl had used them."""
+    """Subtracts `operations` from those that isl may still use in the innermost `account` block; does nothing outside such
+    blocks.
+    """
     if _account is not None:
         _account.left -= operations
 
 
 @contextmanager
 def uncharged() -> Iterator[None]:
-    """Lets `budget` blocks inside a `with` block use operations that the enclosing account does not count."""
+    """Frees a `with` block from the limit of the `account` block around it: each `budget` block in it is limited by itself alone.
+
+    What isl uses inside is not subtracted from the operations that the account has left.
+    """
     known = _account
     if known is None:
         yield
@@ -79,10 +84,10 @@ def uncharged() -> Iterator[None]:
 
 @contextmanager
 def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
-    """Lets isl use at most `operations` inside a `with` block, and no more than the enclosing account still has.
+    """Lets isl use at most `operations` inside a `with` block, and no more than the `account` block around it has left.
 
-    Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one counts from
-    zero, and the outer one starts again after it.
+    Raises BudgetExceeded when they are used up; isl works normally again afterwards. A budget inside another one has its own count
+    from zero, and after it the count of the outer one begins again from zero.
 
     operations: isl's internal count, some millions per second
     """
@@ -108,7 +113,7 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
 
 
 def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
-    """Subtracts from an account the operations that isl has used since its count was last reset, if the account is charged.
+    """Subtracts from an account the operations that isl has used since its count was last reset, except in `uncharged` blocks.
 
     known: the account; None where there is none
     most: the limit that isl has now, 0 for none

@@ -85,8 +85,8 @@ def has_division(value: isl.UnionPwAff) -> bool:
 def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
     """Returns the expressions e, f, ... of a sum of quotients { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] }.
 
-    From one instance to another the sum does not decrease where none of them decreases. c, which has parameters alone, t > 0 and
-    d have to be the same for all instances; for any other value the result is ().
+    If none of e, f, ... is smaller for one instance than for another, neither is the sum. The result is () unless t is positive, c
+    has no iterators, and c, d and t are the same for all instances.
 
     >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))] }"))
     (UnionPwAff("{ S[i] -> [(1 + i)] }"),)
@@ -191,7 +191,8 @@ def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiA
 def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
     """Returns the function from the new coordinates of instances to the old ones, { S[i, j'] -> S[i, j] : j' = e(i, j) }.
 
-    shifted: by position of a dimension its new value e, such as i + j for j: with the coefficient 1, and without later dimensions
+    shifted: {position of a dimension: its new value e}, such as i + j for j; in e the dimension itself has the coefficient 1, and
+        the dimensions after it do not occur
     """
     forth = isl.Map.universe(domain.get_space().map_from_set())
     for dim in range(domain.dim(_D.set)):

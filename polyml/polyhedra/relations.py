@@ -59,10 +59,11 @@ def flat(relation: isl.Map) -> isl.Set:
 
 
 def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]) -> tuple[isl.Set, list[isl.PwAff]] | None:
-    """Returns the elements that are written, as { name[iterators] }, and for each the last values of the outer loops that write it.
+    """Returns the elements that are written, as { name[iterators] }, and the outer loops' values in the last iteration that writes
+    each.
 
-    The values are a list of expressions { name[iterators] -> [(e)] }, one for each outer loop; the last ones are so
-    lexicographically. The result is None where an expression is piecewise.
+    The values are expressions { name[iterators] -> [(e)] }, one for each outer loop; iterations are compared lexicographically. The
+    result is None where an expression is piecewise.
 
     writes: pairs (relation { S[i] -> A[e] }, how many of its first iterators are the outer loops, which are the same in all of
         them)
@@ -161,10 +162,10 @@ def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence
 
 
 def separate_bounds(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
-    """Returns (rest, bounds), whose constraints together are those of { S[i] }.
+    """Divides the constraints of { S[i] } between two sets, and returns these as (rest, bounds).
 
-    `bounds` is the set { [v, ...] } of the values that { S[i] -> [(v)] }, ... take; `rest` is { S[i] } without what follows from
-    these.
+    `bounds` is { [v, ...] }, the values that the expressions { S[i] -> [(v)] }, ... take. `rest` is { S[i] } without the
+    constraints that follow from them.
     """
     onto_values = relation(domain.get_space(), "v", values)
     inside = domain.apply(onto_values)

@@ -24,7 +24,9 @@ class _InSpace(Protocol):
 
 @dataclass(frozen=True)
 class Frame:
-    """A Frame is the space [parameters] -> { [iterators] } of the affine expressions at one point of the program."""
+    """A Frame is the space [parameters] -> { [iterators] } of the affine expressions inside certain loops, whose iterators it
+    has.
+    """
 
     parameters: tuple[str, ...]
     iterators: tuple[str, ...]

@@ -66,7 +66,7 @@ class Affine:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Returns the names of all iterators and parameters in the expression, also of those inside atoms."""
+        """Returns the names of all iterators and parameters in the expression, also inside FloorDiv, Extremum and Choice."""
         found: set[str] = set()
         for atom, _ in self.terms:
             found |= {atom} if isinstance(atom, str) else atom.names
@@ -148,7 +148,7 @@ class FloorDiv:
 class Extremum:
     """The least ("min") or greatest ("max") of two or more operands.
 
-    as_written: whether the operands keep the order and the nesting of the source, so that isl makes the same pieces of them; else
+    as_written: whether the operands keep the order and the nesting of the source, by which isl divides the value into pieces; else
         they are flattened and sorted by their texts, so that equal extrema are equal values.
     """
 
@@ -263,12 +263,12 @@ def variable(name: str) -> Affine:
 
 
 def of_atom(atom: Atom) -> Affine:
-    """Returns the expression that is one atom."""
+    """Returns a name, a FloorDiv, an Extremum or a Choice as an expression of this one term."""
     return Affine(0, ((atom, 1),))
 
 
 def linear(terms: Iterable[tuple[Atom, int]], constant: int) -> Affine:
-    """Returns the sum of terms, whose atoms may repeat in any order, and a constant, in the one form that equal sums have."""
+    """Returns the sum of coefficient * atom and a constant, with one term per atom, sorted: equal sums become equal values."""
     total: dict[Atom, int] = {}
     for atom, c in terms:
         total[atom] = total.get(atom, 0) + c
@@ -334,21 +334,21 @@ def choice(condition: Condition, then: Affine, orelse: Affine) -> Affine:
 
 
 def non_negative(value: Affine) -> Condition:
-    """Returns the condition value >= 0, in which min, max and choices outside quotients become conjunctions and disjunctions."""
+    """Returns value >= 0 as a condition that has min, max and Choice only inside quotients: their cases become conditions."""
     if not value.terms:
         return TRUE if value.constant >= 0 else FALSE
     return _by_cases(value, ">=") or Compare(">=", value)
 
 
 def zero(value: Affine) -> Condition:
-    """Returns the condition value == 0, in which min, max and choices outside quotients become conjunctions and disjunctions."""
+    """Returns value == 0 as a condition that has min, max and Choice only inside quotients: their cases become conditions."""
     if not value.terms:
         return FALSE if value.constant else TRUE
     return _by_cases(value, "==") or Compare("==", value)
 
 
 def _by_cases(value: Affine, op: str) -> Condition | None:
-    """Returns `value op 0` as conditions on the cases of the value's first min, max or choice; None where it has none."""
+    """Returns `value op 0` as a condition without the value's min, max and Choice terms; None where it has no such term."""
     test = zero if op == "==" else non_negative
     for index, (atom, c) in enumerate(value.terms):
         if not isinstance(atom, (Extremum, Choice)):

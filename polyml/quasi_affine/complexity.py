@@ -8,12 +8,12 @@ from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition,
 
 
 def depth(value: Affine) -> int:
-    """Returns how deeply quotients, extrema and choices are nested in an expression: 0 for a linear one."""
+    """Returns how deeply an expression nests quotients, minima, maxima and `then if condition else orelse`: 0 for a linear one."""
     return max((1 + _atom_depth(atom) for atom, _ in value.terms if not isinstance(atom, str)), default=0)
 
 
 def _atom_depth(atom: FloorDiv | Extremum | Choice) -> int:
-    """Returns how deeply quotients, extrema and choices are nested inside an atom."""
+    """Returns the greatest `depth` of the expressions inside a quotient, a minimum or maximum, or a Choice."""
     if isinstance(atom, FloorDiv):
         return depth(atom.operand)
     if isinstance(atom, Extremum):
@@ -22,14 +22,16 @@ def _atom_depth(atom: FloorDiv | Extremum | Choice) -> int:
 
 
 def _condition_depth(condition: Condition) -> int:
-    """Returns how deeply quotients, extrema and choices are nested inside a condition."""
+    """Returns the greatest `depth` of the expressions that a condition compares; 0 where it compares none."""
     if isinstance(condition, Compare):
         return depth(condition.expr)
     return max(map(_condition_depth, condition.parts), default=0)
 
 
 def atoms(value: Affine | Condition) -> frozenset[Atom]:
-    """Returns the different atoms in an expression or condition, also those inside other atoms."""
+    """Returns the different names, quotients, minima, maxima and Choices in an expression or condition, also those inside one
+    another.
+    """
     if isinstance(value, Compare):
         return atoms(value.expr)
     if isinstance(value, Affine):
@@ -38,7 +40,9 @@ def atoms(value: Affine | Condition) -> frozenset[Atom]:
 
 
 def _atoms_inside(atom: Atom) -> frozenset[Atom]:
-    """Returns every different atom inside an atom, without the atom itself."""
+    """Returns the different names, quotients, minima, maxima and Choices inside one of these, without itself; none inside a
+    name.
+    """
     if isinstance(atom, str):
         return frozenset()
     if isinstance(atom, FloorDiv):

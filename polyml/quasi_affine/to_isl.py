@@ -23,7 +23,7 @@ def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
 
 
 def to_aff(value: Affine, frame: Frame) -> isl.Aff | None:
-    """Returns an expression as one isl.Aff, { [iterators] -> [(value)] }, or None where it has cases: min, max or a choice."""
+    """Returns an expression as one isl.Aff, { [iterators] -> [(value)] }; None where it has a minimum, a maximum or a Choice."""
     named = _linear_terms(value)
     result = frame.aff(value.constant, named)
     if len(named) == len(value.terms):
@@ -41,12 +41,12 @@ def to_aff(value: Affine, frame: Frame) -> isl.Aff | None:
 
 
 def _linear_terms(value: Affine) -> list[tuple[str, int]]:
-    """Returns (name, coefficient) of each term that is a name times a number, without the quotients, extrema and choices."""
+    """Returns (name, coefficient) of each term that is a name times a number; terms of any other kind are left out."""
     return [(atom, coefficient) for atom, coefficient in value.terms if isinstance(atom, str)]
 
 
 def _atom_pw_aff(atom: FloorDiv | Extremum | Choice, frame: Frame) -> isl.PwAff:
-    """Returns a quotient, an extremum or a choice as a function of the frame's iterators."""
+    """Returns a quotient, a minimum or maximum, or a Choice as a function of the frame's iterators, { [iterators] -> [(atom)] }."""
     if isinstance(atom, FloorDiv):
         return to_pw_aff(atom.operand, frame).scale_down_val(isl.Val(atom.divisor)).floor()
     if isinstance(atom, Extremum):

@@ -29,10 +29,11 @@ class Definition:
 
 
 def definition_of(function: FunctionType) -> Definition:
-    """Returns the definition of a function, as it stands in its file now; it may be another function's, since files change.
+    """Returns the definition of a function, read from its file as that is now.
 
-    It ends at the first line after which Python can parse it, and after which a line follows that is not indented more than its
-    first one. (`inspect.getsource` looks for the end with patterns that take 8 ms to make.)
+    Where the file was changed after Python loaded it, it may be that of another function. It ends before the first line that is not
+    indented more than its own first line and before which Python can parse it. (`inspect.getsource` looks for the end with patterns
+    that take 8 ms to make.)
     Raises OSError or TypeError where there is no text to be had.
     """
     lines, before = inspect.findsource(function)

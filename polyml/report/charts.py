@@ -82,7 +82,8 @@ def tiles_svg(report: ReportValues) -> str:
 def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
     """Returns the points (cache lines of a tile, misses per instance) of the curve of one cache level.
 
-    There is a point for each doubling of the lines: the tile with the least estimated misses among those in between.
+    Tiles are grouped by their cache lines: 1, 2 to 3, 4 to 7, and so on. Of each group, the tile with the least estimated misses is
+        a point.
 
     number: the level's position, from 0.
     """

@@ -249,11 +249,11 @@ def _form_report(form: Form, on: _Subject) -> FormReport:
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
-    """Yields for each level the bytes that the variant fetches into it, divided by the least that any order of the instances must
-    fetch.
+    """Yields for each level the bytes that the variant fetches into it, divided by the least that any order of the instances
+    fetches.
 
-    The least is a lower bound on loads, plus the lines of arrays that are only written, each of which is fetched once; and not less
-    than all different lines that are used.
+    That least is estimated in two ways, of which the larger counts: a lower bound on loads plus the lines of arrays that are only
+    written, and all different lines that are used.
     """
     smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
     read = {reference.array for reference in found.counts if not reference.is_write}

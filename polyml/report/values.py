@@ -28,7 +28,7 @@ class FormReport:
     roofline: None where misses are not known.
     prediction: the predicted time; None where rates are not known.
     problem: why misses are not known; "" where they are.
-    excess: for each level, the bytes fetched into it in times the least that any order of the instances fetches.
+    excess: for each level, the bytes fetched into it divided by the least that any order of the instances fetches.
     """
 
     form: Form

@@ -43,8 +43,8 @@ def compile_for_gpu(
 
     dialect: "opencl" or "cuda".
     sizes: the sizes to compile for; None: not known.
-    Raises what `pipeline.compile.compile` does, and NotAffineError for what GPUs do not have or where the launches take too long to
-    find.
+    Raises the errors that `pipeline.compile.compile` raises. It raises NotAffineError also for constructs that do not run on GPUs,
+    and where finding the launches takes too long.
     """
     runner = PassRunner()
     model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)

@@ -130,8 +130,9 @@ class _GpuReportSetting:
         return _TriedVariant(GpuVariant(name, tuple(map(self._launches, found)), "", notes))
 
     def _launches(self, nest: LaunchNest) -> Launches:
-        """Returns the launches of a nest of loops with its threads in blocks as `choose` finds them; nests with the same key share
-        them.
+        """Returns the launches of a nest of loops, with the block sizes that `choose` finds.
+
+        Nests whose `key` is equal get the same object, which is made once.
         """
         if nest.key not in self.known:
             places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
@@ -141,7 +142,8 @@ class _GpuReportSetting:
 
 
 def _found(source: _TriedVariant, setting: _GpuReportSetting) -> _TriedVariant:
-    """Returns the fastest of three variants: the source's loops, and isl's parallel loops with nests fused or not.
+    """Returns the variant that is predicted to be the fastest of three: the source's loops, isl's parallel loops, and these with
+    neighbouring nests fused.
 
     source: the variant of the source's loops.
     """

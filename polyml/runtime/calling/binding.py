@@ -15,9 +15,9 @@ Entry = Callable[..., object]
 
 
 class Outcome:
-    """An Outcome says why a call of compiled code gave no result.
+    """An Outcome is what a call of compiled code returns in place of a result, and says why there is none.
 
-    status: what the kernel returned; None for MISS, where the arguments are not those that it was compiled for.
+    status: the number of the failure, which the kernel returned; None in the Outcome MISS: the code is not for these arguments.
     """
 
     __slots__ = ("status",)
@@ -36,7 +36,7 @@ class CaptureGuard:
 
     place: a module's dict, or a closure's cell.
     key: the name.
-    expected: the object; ABSENT where there must be none.
+    expected: the object; the constant ABSENT of this module where the name must have none.
     """
 
     place: dict | CellType = field(repr=False)

@@ -78,7 +78,7 @@ def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str
 def _described(name: str, value: object, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
     """Adds a line of text for a value, and guards and lines for what it takes from outside if it is a function.
 
-    Returns whether the lines determine the value in every process; else its line has an address of this one.
+    Returns whether the lines determine the value in every process; where they do not, they have a memory address of this process.
 
     name: what the line calls the value
     seen: the functions that are described already.
@@ -120,7 +120,7 @@ def _text(value: object) -> str | None:
 
 
 def _digest(function: FunctionType) -> str:
-    """Returns a digest of a function's text, its bytecode and its place in its file, which messages name."""
+    """Returns a digest of a function's text and bytecode, and of the file and line where it begins, since messages name these."""
     code = function.__code__
     try:
         text = definition_of(function).lines

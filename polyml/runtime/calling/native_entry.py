@@ -82,9 +82,10 @@ def works() -> bool:
 
 
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
-    """Returns the argument records that entry.ll checks a call by: nine numbers each, as its head describes them.
+    """Returns the records by which the machine code of entry.ll checks the arguments of a call: nine numbers for each of them.
 
-    There is one for each argument, then for each result array, then for each returned number.
+    There is one for each argument, then for each result array, then for each returned number. The comment at the beginning of
+    entry.ll says what the numbers are.
     """
     layouts = iter(artifact.layouts)
     own = _WRITTEN if check_overlap else _WRITTEN_ANYHOW

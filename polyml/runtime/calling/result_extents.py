@@ -19,7 +19,7 @@ _EXTREMES = {"min": "_min", "max": "_max"}
 
 
 def rewritten(extent: str, names: Mapping[str, str]) -> str:
-    """Returns the text of an extent with other names for the parameters, and `_min` and `_max` for min and max.
+    """Returns an expression for an array's extent with other names for the parameters, and `_min` and `_max` for min and max.
 
     names: new name of each parameter. Raises ValueError for a text that is no extent.
 
@@ -38,8 +38,9 @@ def rewritten(extent: str, names: Mapping[str, str]) -> str:
 
 
 def _written(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Returns the text of an expression of an extent with new names for the parameters.
+    """Returns the text of an expression, which is an array's extent or a part of one, with new names for the parameters.
 
+    names: new name of each parameter
     Raises LookupError or ValueError for an expression that no extent has.
     """
     match node:
@@ -63,9 +64,10 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _chain(node: ast.expr, operators: Mapping[type[ast.operator], str], names: Mapping[str, str]) -> str:
-    """Returns the text of a chain of sums, or of products, such as a + b - c, however long it is.
+    """Returns the text of operations in a row, such as a + b - c, with new names for the parameters. It loops over them, so a row
+    may be long.
 
-    operators: those of the chain, with their texts
+    operators: those that the row may have, either of sums or of products, with their texts
     names: new name of each parameter
     Raises ValueError for a division by what is no positive constant, and for another operator.
     """

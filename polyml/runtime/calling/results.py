@@ -52,8 +52,8 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
     """Returns a function of a call's arguments that allocates the result arrays, and arrays of one element for returned numbers.
 
     The function raises MemoryError or ValueError for impossible sizes, and other errors where an argument is not what the artifact
-    takes. It is compiled from text, in which numbered names stand for the artifact's own and extents are as `rewritten` returns
-    them.
+    takes. It is compiled from Python text that has none of the artifact's names: they are numbered, and extents are as `rewritten`
+    returns them.
     Raises ValueError for texts of the artifact that are no extents.
     """
     return _allocator(artifact.params, artifact.parameters, artifact.result_arrays, receivers(artifact))

@@ -105,7 +105,7 @@ class _DeviceMemory:
     def finish(self) -> None:
         """Copies the arrays that launches have written back to the caller's memory.
 
-        Raises PolymlOverflowError, with nothing copied, where a launch found that the call fails.
+        Raises PolymlOverflowError, with nothing copied, where a launch computed a number that does not fit its integer type.
         """
         if self._status is not None:
             status = np.zeros(1, np.int32)

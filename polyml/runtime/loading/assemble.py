@@ -40,8 +40,9 @@ class Assembler:
 
     Other threads begin with each text when it is added, and the thread that asks for the objects makes what is left.
 
-    After `objects`, or an error in the block, no thread is at work and the LLVM modules are freed: the garbage collector might free
-    them after their contexts. Only the thread that adds texts needs Python's lock; the others just call LLVM.
+    After `objects`, or an error in the block, no thread is at work and the LLVM modules are freed. They are not left to the garbage
+    collector, which might free their contexts first. Only the thread that adds texts needs Python's lock; the others just call
+    LLVM.
 
     others: how many other threads there may be.
     cpu, features, level: as for `assemble`.

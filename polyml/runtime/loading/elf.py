@@ -256,8 +256,9 @@ def _relocate(
 ) -> None:
     """Writes the bytes of every relocation into memory, and the stubs, through which some of them reach their symbols.
 
-    The bytes are S + A or S + A - P, as the ABI says: the symbol's address, the addend and the place of the bytes. For S stands the
-    address of a stub where the symbol is called, or that of the address in the stub where it is loaded through a table.
+    The bytes are S + A or S + A - P, as the ABI calls them: A is the addend, P the place of the bytes, and S the symbol's address.
+    Where the symbol is called, S is the address of its stub instead; where its address is loaded from a table, S is the place in
+    the stub that has this address.
 
     addresses: of the symbols, by number
     places: the offset of each loaded section

@@ -56,8 +56,8 @@ class Pool:
         )
 
     def _spins_before_sleep(self) -> int:
-        """Measures and returns how often a waiting thread looks for work in _SPIN_SECONDS on this machine, after which it
-        sleeps.
+        """Measures how often a waiting thread can look for work in the short time (1 ms) after which it sleeps, and returns that
+        number.
         """
         spin = self._function("polyml_pool_spin", None, ctypes.c_int64)
         seconds = min(_timed(spin, _TIMED_SPINS) for _ in range(3))
