@@ -118,7 +118,7 @@ class NestProgram:
 
     @cached_property
     def _differ_by_elements(self) -> bool:
-        """Returns whether the programs of any two folds of the same shape load and store other elements, but are equal in all else."""
+        """Returns whether programs of folds of the same shape load and store other elements, but are equal in all else."""
         if len(self.datapaths) > 1 or any(len(axis.loops) > 1 for axis in self._recurrence.axes):
             return False
         ((name, each),) = self.datapaths.items()

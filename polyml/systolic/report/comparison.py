@@ -86,9 +86,10 @@ def simulated(
     """Simulates the call of a kernel on an array, and returns its result and what each nest did. It changes the call's arguments as
     the kernel does.
 
-    request: the mappings that are wanted.
+    where: where the kernel is defined, as text.
+    request: which mappings are wanted, and on which array.
     engine: "compiled" or "numpy".
-    plans: the plans of the nests; () for those that the report has first.
+    plans: the plan that each nest runs; () to run the best plan that is found for each.
     Raises: what the compiled kernel would raise, and what `report` does.
     """
     _check_engine(engine)
@@ -181,8 +182,8 @@ def _listing(interface: NestInterface, plan: Plan, wanted: bool | Sequence[tuple
 
 
 def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
-    """Yields the combinations of plans to simulate, each with one plan for each nest. There is one combination, of the best plans;
-    for the dataflow "all", there are so many that each plan is in one of them.
+    """Yields the combinations of plans that are simulated, each with one plan for each nest. For the dataflow "all" there are as
+    many as it takes to have every plan in one of them; for any other there is one, with the best plan of each nest.
     """
     number_of_plans = [len(nest.plans) for nest in found.nests] if found.dataflow == "all" else []
     for number in range(max(number_of_plans, default=1)):
@@ -290,8 +291,10 @@ def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, CallResul
 def rounding_bound(
     call: KernelCall, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]
 ) -> tuple[float, CallResults]:
-    """Returns (eps times roundings, the magnitudes of the results): a bound on the results' rounding errors in any order of the
-    sums. Compiles and runs a kernel of absolute values. Raises NoBound where there is no bound.
+    """Returns (factor, scales), whose product bounds how far each result is from the exact one, in whatever order sums are added.
+
+    The factor is the distance from 1.0 to the next float times the number of roundings. The scales are the results of the kernel
+    when it adds up absolute values; it is compiled and run for that. Raises NoBound where there is no bound.
     """
     after, returned = rounding.magnitudes(call, arguments)
     return rounding.eps(scop) * rounding.roundings(scop, plans), values(after, returned)

@@ -26,11 +26,12 @@ _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have
 
 
 def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall, Problem]:
-    """Returns (the call, the kernel's model), after the checks that a compiled kernel makes at entry. The types in the returned
-    call have as many sizes of arrays as constants as the model needs.
+    """Returns (the call, the kernel's model), after the checks that a compiled kernel makes at entry. Where the model cannot be
+    made with symbolic sizes, or might fail for some, the types in the returned call have arrays' lengths as constants.
 
-    Raises: what the compiled kernel would raise; PolymlTypeError for integers of which PEs do not test whether they fit; and
-        PolymlValueError for arguments that overlap, since PEs do not see what others write to memory.
+    Raises: what the compiled kernel would raise; PolymlTypeError for integers that compiled code tests for overflow when it runs,
+        since PEs do not test them; and PolymlValueError for arguments that overlap, since PEs do not see what others write to
+        memory.
     """
     problem: PolymlError | None = None
     for types in _types(given):
@@ -50,8 +51,8 @@ def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall
 
 
 def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
-    """Yields the types of the arguments three times, with more and more lengths of arrays as constants: those of the given types,
-    also each length that is 1, all lengths.
+    """Yields the types of the arguments three times: as given, with each length of an array that is 1 as a constant, and with all
+    lengths as constants.
     """
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)

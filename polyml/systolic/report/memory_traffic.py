@@ -33,8 +33,8 @@ from polyml.systolic.recurrences.value_sources import RESULT
 
 
 def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-    """Returns (element type, how many elements come from memory) of each array that the nest reads other than to add to it, by
-    name.
+    """Returns, for each array that the nest reads, (element type, how many different elements come from memory), by the array's
+    name. Reads of the element to which a sum is added do not count.
 
     sizes: the parameters' values.
     """
@@ -77,8 +77,11 @@ def written(nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, int]:
 class MemoryCosts:
     """A MemoryCosts says what a plan costs in the memories of a machine: bytes, waits and energy.
 
-    machine, plan: the array with its memories, and the mapping in folds.
-    operands, written, element_bytes: what the functions of these names return.
+    machine: the array with its memories.
+    plan: the mapping in folds.
+    operands: by array that is read, (element type, how many elements come from memory).
+    written: by array, how many elements are written.
+    element_bytes: by array, the bytes of an element.
     """
 
     machine: Systolic
@@ -187,10 +190,10 @@ class MemoryCosts:
         return self._tile_bytes * Fraction(clock.value) / Fraction(memory.value)
 
     def _buffer_pace(self, on_chip: bool) -> Fraction:
-        """Returns how many cycles the buffer takes to deliver what the PEs read, per cycle in which they run instances, on average;
-        0 where the buffer's rate or the frequency is not known.
+        """Returns the cycles that the buffer takes to deliver all that the PEs read, divided by the cycles in which PEs run
+        instances: above 1 where PEs wait. Returns 0 where the buffer's rate or the frequency is not known.
 
-        on_chip: whether partial sums wait in the accumulators.
+        on_chip: whether partial sums wait in the accumulators, so that they are not read from the buffer.
         """
         rate, clock = self.machine.read("buffer"), self.machine.frequency_hz.all
         if rate is None or clock is None:

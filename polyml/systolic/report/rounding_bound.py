@@ -41,18 +41,19 @@ class NoBound(Exception):
 
 
 def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
-    """Returns a bound on how many roundings there are along the longest path to a result on the array.
+    """Returns a bound on how many rounded operations come one after another on the way to any result.
 
-    Each statement adds its own; those of sums come once for each term, those of values that instances make of one another once for
-    each cycle.
+    The bound is the sum over all statements. A statement of a sum counts its operations once and one addition for each term; one
+    whose instances use each other's values counts its operations once for each cycle.
     """
     plan_of = {name: plan for plan in plans for name in plan.recurrence.statements}
     return sum(_steps(statement, plan_of.get(name)) for name, statement in scop.statements.items())
 
 
 def _steps(statement: Statement, plan: Plan | None) -> int:
-    """Returns a bound on the roundings that one statement adds along a path to a result; plan: that of its nest, None where it is
-    in none.
+    """Returns a bound on how many rounded operations of one statement come one after another on the way to a result.
+
+    plan: the plan of the statement's nest; None where it is in no nest.
     """
     own = sum(_rounds(value) for value in subvalues(statement.value)) + 1  # to store it
     if plan is None:
@@ -85,15 +86,17 @@ def eps(scop: Scop) -> float:
 
 
 def _fixed(dtype: DType) -> DType:
-    """Returns the type in which numbers of a weak type, which is that of Python's numbers, are computed."""
+    """Returns the type in which values of a type are computed: float64 for floats whose type is weak, as is that of Python's own
+    numbers, which take the type of what they are combined with; else the type itself.
+    """
     return F64 if dtype.is_float and dtype.weak else dtype
 
 
 def magnitudes(call: KernelCall, arguments: Mapping[str, object]) -> tuple[dict[str, object], object]:
-    """Compiles and runs a kernel that adds up absolute values in place of each sum and difference of the given one.
+    """Compiles and runs a variant of the kernel that computes with absolute values, and adds where the kernel subtracts.
 
-    Returns (copies of the arguments after the call, what it returns), which bound the sizes of all terms. Raises NoBound for
-    kernels that have no such form.
+    Returns (copies of the arguments after the call, what it returns). Each result is at least as large as any term or partial sum
+    that goes into the kernel's own result. Raises NoBound for kernels that have no such variant.
     """
     typed = infer(call.kernel, call.types)
     body = tuple(map(_Absolute(typed).statement, typed.body))
@@ -117,8 +120,10 @@ def _absolute(value: object) -> object:
 
 
 def _type(kind: syntax.ArgType, value: object, name: str) -> syntax.ArgType:
-    """Returns the type of an argument that holds absolute values, with the sizes or the value that the given call's type (`kind`)
-    knows.
+    """Returns the type of an argument once its values are replaced by absolute ones.
+
+    kind: the argument's type in the given call; the sizes or the value that are constants in it are so in the returned type.
+    value: the argument with absolute values.
     """
     found = arg_type(value, name)
     if isinstance(found, ArrayType) and isinstance(kind, ArrayType):
@@ -141,7 +146,9 @@ class _Absolute:
         self._exact = {p.name for p in kernel.params} - written
 
     def statement(self, stmt: syntax.Stmt) -> syntax.Stmt:
-        """Returns the statement with absolute values in place of its values. Raises NoBound where there is no such statement."""
+        """Returns the statement with each float or complex expression in it replaced by one of absolute values. Raises NoBound
+        where there is none, as where an `if` depends on floats.
+        """
         match stmt:
             case syntax.For():
                 return replace(stmt, body=tuple(map(self.statement, stmt.body)))
@@ -161,8 +168,8 @@ class _Absolute:
         return stmt
 
     def _value(self, expr: syntax.Expr) -> syntax.Expr:
-        """Returns an expression whose value is at least the absolute value of the given one, and that of every partial sum of its
-        terms. Raises NoBound where there is none.
+        """Returns an expression whose value is at least the absolute value of the given one, and of each partial sum in it. Integer
+        expressions are returned as they are. Raises NoBound where there is no such expression.
         """
         if expr.dtype.kind not in "fc":
             self._no_floats(expr)
@@ -204,8 +211,8 @@ class _Absolute:
         raise NoBound(f"`{getattr(expr, 'op', None) or getattr(expr, 'function', type(expr).__name__)}`")
 
     def _is_exact(self, expr: syntax.Expr) -> bool:
-        """Returns whether an expression has the same value in every order of the sums, so that absolute values may be divided by
-        it.
+        """Returns whether an expression has the same value in whatever order sums are added, so that a bound may be divided by its
+        absolute value.
         """
         match expr:
             case syntax.Subscript():
@@ -230,7 +237,9 @@ class _Absolute:
         return expr.dtype.is_integer and not _has_floats(expr)
 
     def _no_floats(self, expr: syntax.Expr) -> None:
-        """Raises NoBound where an expression, which a choice or an integer depends on, has floats."""
+        """Raises NoBound where an expression has floats in it; for conditions and integers, which must not depend on rounded
+        values.
+        """
         if _has_floats(expr):
             raise NoBound("choices that depend on floats")
 

@@ -168,7 +168,9 @@ def _sums(memories: MemoryCosts, sums: PartialSums) -> str:
 
 
 def heading(nest: SystolicNest) -> Iterator[str]:
-    """Yields the heading of a nest, and a line for each axis along which its statements are interleaved."""
+    """Yields the line with a nest's name, and a line for each axis of the index space on which its statements take turns: one has
+    the even numbers and the other the odd ones, for instance.
+    """
     yield f"── {nest.heading} ".ljust(WIDTH, "─")
     yield from interleavings(nest)
 
@@ -186,7 +188,9 @@ def _count(number: int | None) -> str:
 
 
 def name_text(plan: Plan) -> str:
-    """Returns the dataflow of a plan, with Kung's name for its design in parentheses where it has one: `ws (W2)`."""
+    """Returns the dataflow of a plan as text. Where the plan is one of Kung's designs for convolutions, such as W2, its name
+    follows: `ws (W2)`.
+    """
     design = kung_design(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
 

@@ -95,7 +95,9 @@ class SystolicReportValues:
 
     @property
     def moved(self) -> int:
-        """Returns how many elements the buffer next to the array and the memory behind it have to exchange at least."""
+        """Returns a lower bound on the elements that move between the buffer next to the array and the memory behind it, in any
+        order of the instances. Without a machine the buffer counts as unlimited: each element is read and written once.
+        """
         if self.elements is None:
             return self.bound.compulsory(self.sizes) + self.bound.stores(self.sizes)
         return self.bound.total(self.sizes, self.elements)

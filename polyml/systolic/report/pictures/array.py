@@ -53,7 +53,9 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedText:
-    """A PlacedText is a text at a position in the picture (pixels), in the colour of the stream with the number `lane`."""
+    """A PlacedText is a text at a position in the picture, in pixels. It has the colour of a stream: of the one with the number
+    `lane`.
+    """
 
     x: float
     y: float
@@ -65,7 +67,8 @@ class PlacedText:
 class SceneState:
     """A SceneState is what changes in the picture from cycle to cycle.
 
-    cells: by the number of a PE, its CSS class, its first line, and for each stream the text and its class.
+    title, caption: the two lines of text above the array.
+    cells: by the number of a PE, (its CSS class, the text of its first line, for each stream the (text, CSS class) of its line).
     wires: the numbers of the wires that are in use.
     texts: the elements that are drawn outside PEs.
     """
@@ -78,10 +81,10 @@ class SceneState:
 
 
 class Scene:
-    """A Scene draws the array in a cycle, as SVG; it knows where everything is drawn, which is the same in all cycles.
+    """A Scene draws the array as it is in some cycle, as SVG. PEs and wires have the same places in the pictures of all cycles.
 
-    frames: the frames that can be drawn.
-    shown: the frames for which there has to be room outside the array.
+    frames: the states of the array, by cycle, that can be drawn.
+    shown: those among them for whose elements outside the array the picture has room.
     """
 
     def __init__(self, frames: Frames, shown: Sequence[CycleFrame]):
@@ -155,8 +158,8 @@ class Scene:
         return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * spacing
 
     def _extents(self) -> dict[str, int]:
-        """Returns, by side of the array, how many positions the picture needs for elements outside it: the greatest number of
-        cycles before entering, or after leaving, that an element is shown there.
+        """Returns {"left", "right", "top" or "bottom": how many elements in a row the picture has room for on that side of the
+        array}. An element that enters in n cycles, or left n cycles ago, is drawn n positions from the array.
         """
         found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
@@ -173,8 +176,8 @@ class Scene:
         return move.lane, further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), signs_of(delta)
 
     def _wires_of(self, move: Transit) -> list[WireKey]:
-        """Returns the wires that an element in transit uses in this cycle: the link that it is on, or all links of its way if it
-        takes the way within one cycle.
+        """Returns the keys of the wires that an element in transit uses in this cycle: the one link that it is on, or all links
+        from its source to its target if it goes along a wire, within one cycle.
         """
         delta = delta_between(move.source, move.target)
         if is_across(delta):
@@ -294,7 +297,10 @@ class Scene:
     # Parts
 
     def svg(self, frame: CycleFrame, *, focusable: bool = False) -> Svg:
-        """Returns the SVG picture of a cycle; focusable: whether it is for a page on which PEs can be chosen."""
+        """Returns the SVG picture of a cycle.
+
+        focusable: whether users can choose PEs in it with mouse or keyboard, as on the page; else it is a plain image.
+        """
         state = self.state(frame)
         name = f"{mapping_text(self.frames.plan)}. {state.title}, {state.caption}"
         role = "group" if focusable else "img"
@@ -364,8 +370,10 @@ def _phases(frames: Frames) -> list[str]:
 
 
 def _joined(registers: tuple[HeldElement, ...], number: int) -> tuple[str, str]:
-    """Returns the text of the elements that a PE holds of the stream with this number, with arrows where they enter or leave, and
-    its CSS class.
+    """Returns (text, CSS class) for the elements of one stream that a PE holds, with arrows where they enter or leave the array.
+    The class is "edge" if one enters or leaves, "held" if none is used in this cycle, else "".
+
+    number: the number of the stream.
     """
     mine = [r for r in registers if r.lane == number]
     words = ", ".join(f"{'→' if r.enters else ''}{r.element}{'→' if r.leaves else ''}" for r in mine)

@@ -71,10 +71,11 @@ def _file(name: str) -> str:
 
 
 def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) -> Iterator[str]:
-    """Yields HTML lines with the mappings of a nest that are drawn, of which one is shown at a time.
+    """Yields the HTML lines of one nest: a heading, a menu of its mappings where several are drawn, and for each of them the array
+    with its slider.
 
-    drawn: what each PE does, for each of these mappings.
-    refused: why another mapping is not drawn; None where each is.
+    drawn: for each mapping that is drawn, what each PE does.
+    refused: the error that says why a mapping is not drawn; None where all are.
     """
     yield f'<section class="nest" aria-label="{escape(nest.nest.name)}">'
     yield f"<h2>{escape(nest.nest.heading)}</h2>"
@@ -143,8 +144,8 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
 def _data(scene: Scene) -> dict[str, object]:
     """Returns the data of all cycles that the page's script shows, for JSON.
 
-    In place of a text that PEs or elements show there is its position in the list `words` of (text, CSS class), which has each text
-    once.
+    Each different (text, CSS class) that PEs or elements show is once in the list `words`; everywhere else its position in that
+    list stands for it.
     """
     shown, words = scene.frames, _Words()
     nest, (first, step) = shown.plan.recurrence.nest, scale(len(shown.frames))

@@ -78,7 +78,9 @@ class _Diagram:
                 yield self._way(move.lane, move.element, (move.source, frame.t), (move.target, frame.t + move.cycles))
 
     def _stays(self) -> Iterator[str]:
-        """Yields SVG paths of the elements that stay in a PE between two uses, which may be by different streams."""
+        """Yields SVG paths of the elements that stay in a PE from one use to the next. The two uses may be by different reads, and
+        so in different streams; the path has the colour of the later one.
+        """
         arrives = {(m.target, m.lane, f.t + m.cycles) for f in self._shown for m in f.moves if not m.step}
         before: dict[tuple[PEIndex, str], int] = {}
         for frame in self._shown:

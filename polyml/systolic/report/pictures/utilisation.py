@@ -106,10 +106,12 @@ def _averages(active: np.ndarray, together: int) -> np.ndarray:
 
 
 def _area(active: np.ndarray, units: int, bars: float) -> str:
-    """Returns the SVG path around the area under the numbers of PEs at work, with a step at each change.
+    """Returns the SVG path around the area below a curve with steps: how many PEs are at work over time.
 
-    bars: how many of the numbers would fill the picture's width; a fraction where the last number stands for fewer cycles than the
-        others.
+    active: how many PEs are at work, for each bar of the picture.
+    units: how many PEs there are.
+    bars: how many bars fill the picture's width; a fraction where the last bar stands for fewer cycles than the others, and is
+        narrower.
     """
     at, way = 0, f"M{LEFT},{HEIGHT - BOTTOM}"
     for count, run in groupby(active):
