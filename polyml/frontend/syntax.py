@@ -134,15 +134,15 @@ class IfExp(Expr):
 class Call(Expr):
     """A Call is a function of numbers, by its NumPy name whichever module it came from.
 
-    The functions are those of `elementwise_functions.UNARY` and BINARY, of which power is named pow, and erf, real, imag and
-    complex. Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it makes halves
-    float32), inexact (it makes integers float64), norm (the square of the absolute value), and matmul and einsum, which only stand
-    for a type.
+    The functions are those of `elementwise_functions.UNARY` and BINARY (power is named pow), and erf, real, imag and complex.
+    Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it converts float16 and
+    bfloat16 to float32), inexact (it converts integers to float64), norm (the square of the absolute value), and matmul and einsum,
+    which only stand for a type.
 
-    Once typed, those of `elementwise_functions.OPERATORS` and COMPARISONS and the conversions of angles have become operators, pow
-    a Binary "**", and fabs abs. All operands have the type of the result, except those of `elementwise_functions.TESTS`, which are
-    floats, and those of complex and of real, imag and abs of a complex number. Only abs, sign, minimum and maximum also take
-    integers.
+    In typed kernels there is no pow, but a Binary "**", and no fabs, but abs; the functions of `elementwise_functions.OPERATORS`
+    and COMPARISONS, and conversions of angles, have become operators. All operands have the type of the result, except those of
+    `elementwise_functions.TESTS`, which are floats, and those of complex and of real, imag and abs of a complex number. Only abs,
+    sign, minimum and maximum also take integers.
 
     module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs; "method" for
         A.conj(). It is always "numpy" once typed.
@@ -158,7 +158,7 @@ class Cast(Expr):
     """A Cast is a conversion as NumPy's astype does it, written np.float32(x), float(x), int(x), or made by type inference.
 
     In a typed kernel none is to BOOL, since a Compare with zero stands there. A conversion from PYINT to a narrower integer type or
-    U64, or from a float or U64 to PYINT, raises OverflowError for a value that does not fit; between fixed types values wrap.
+    U64, or from a float or U64 to PYINT, raises OverflowError for a value that does not fit; between NumPy's types values wrap.
 
     to: the type of the result
     implicit: whether type inference made it: a promotion, or the conversion that storing into an element does

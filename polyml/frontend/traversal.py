@@ -15,7 +15,7 @@ AnyStmt = TypeVar("AnyStmt", bound=Stmt)
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """Returns the expressions directly inside `expr`, in the order in which Python evaluates them.
 
-    An IfExp has three: the condition, then both choices.
+    An IfExp has three: the condition, the value where it holds, and the value where it does not.
     """
     match expr:
         case syntax.Subscript():

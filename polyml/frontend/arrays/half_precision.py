@@ -20,7 +20,7 @@ _OF_INTEGERS = (
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
     """Returns whether a kernel called with arguments of these types may compute in float16 or bfloat16.
 
-    Halves come from arguments and conversions, and from functions that make float16 of the smallest integers.
+    Such numbers come from arguments and conversions, and from functions of NumPy that give float16 for bool, int8 and uint8.
     """
     given = {t.element if isinstance(t, ArrayType) else t.dtype for t in types}
     nodes = [node for stmt in statements(kernel.body) for expr in traversal.expressions(stmt) for node in traversal.nodes(expr)]

@@ -22,7 +22,9 @@ Lowered = TypeVar("Lowered")
 
 
 def is_size(node: Expr) -> bool:
-    """Returns whether an expression, whatever its operands are, is an int constant, a size of an array or integer arithmetic."""
+    """Returns whether an expression is an int constant, a size of an array, or an operation + - * // %, whatever its operands
+    are.
+    """
     if isinstance(node, syntax.Const):
         return type(node.value) is int
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
@@ -41,10 +43,10 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Uncertain:
-    """An Uncertain stands for the array of a name that may mean one of several arrays at this place of the kernel.
+    """An Uncertain stands in the place of an array, for a name that may mean one of several arrays at this place of the kernel.
 
-    why: how that came about, as a message says it
-    by_number: whether it would be known which array it is if the values of the call's numbers were known
+    why: the reason, as a part of a message
+    by_number: whether the values of the arguments that are numbers would decide which array it is
     """
 
     why: str
@@ -142,7 +144,10 @@ class LoopBuilder(ABC):
         return array == other or {array, other} <= self._aliased
 
     def check_changes(self, array: str, loc: Loc | None) -> None:
-        """Raises NotAffineError if an array must not be changed, since a reshape or a conjugate of it may be a view or a copy.
+        """Raises NotAffineError if a change of the array might or might not be seen in another array.
+
+        That is so where one of the two is a reshape or a conjugate of the other, and it is not known whether NumPy makes a view or
+        a copy.
 
         array: the name of the array in memory
         """
@@ -156,8 +161,8 @@ class LoopBuilder(ABC):
     def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
         """Returns base[indices], which is an element or an array.
 
-        Raises NotAffineError where an index is an array, unless it goes along a whole dimension of an array in memory, not a slice
-        of it.
+        Raises NotAffineError where an index is an array, unless the dimension that it indexes is a whole one of an array in memory,
+        neither sliced nor reversed.
         """
         gathered = indexed_by_arrays(base, indices, loc)
         if gathered and not (base.storage and all(self._is_all_along(base, dim) for dim in gathered)):
@@ -219,7 +224,7 @@ class LoopBuilder(ABC):
     def require(self, condition: Expr, what: str, loc: Loc | None) -> None:
         """Adds a Require, so that only calls in which the condition holds run the compiled code; it is tested once, at entry.
 
-        what: what is so in the other calls, as messages say it
+        what: a description of the calls in which it does not hold, for messages
         """
         changes = any(isinstance(node, syntax.Name) for node in traversal.nodes(condition))
         if changes or condition not in self._required:

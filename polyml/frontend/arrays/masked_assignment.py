@@ -97,10 +97,13 @@ def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: l
 
 
 def _goes_with(base: Elements, other: Elements) -> bool:
-    """Returns whether B[m] may be read in the masked assignment of `base[m]`.
+    """Returns whether B[m] may be read in the masked assignment A[m] = x.
 
-    other: the array B, which must be in memory and have as many dimensions; it may be `base` itself if each element reads only
-        itself
+    It may where B is in memory, has as many dimensions as A, and is either stored elsewhere or the same view as A, so that each
+    element reads only itself.
+
+    base: the array A
+    other: the array B
     """
     if other.storage is None or other.rank != base.rank:
         return False

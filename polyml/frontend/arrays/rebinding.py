@@ -92,7 +92,7 @@ def _changes(builder: LoopBuilder, body: Sequence[Stmt], first: Sequence[Stmt], 
 
 
 def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
-    """Yields the names of the arrays that a block changes in place, by `A[i] = x` or `A += x`, and the names in subscripts of A."""
+    """Yields the names A that a block changes in place, by `A[i] = x` or `A += x`, and the names in their subscripts, such as i."""
     for stmt in statements(body):
         if not isinstance(stmt, syntax.Assign):
             continue

@@ -187,7 +187,9 @@ class Extent:
 
 
 def strided(length: Linear, distance: int) -> Linear:
-    """Returns how many of `length` indices a slice takes, which takes the first and then every distance-th."""
+    """Returns how many of `length` indices a slice with step `distance` takes: the first one, and each that is `distance`
+    further.
+    """
     if distance == 1:
         return length
     if length.is_constant:

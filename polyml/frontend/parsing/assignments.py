@@ -146,10 +146,10 @@ class AssignmentParser:
         return target
 
     def local(self, node: ast.expr) -> syntax.Name:
-        """Returns the local name that a target is.
+        """Returns the local name to which a target assigns.
 
-        Raises LanguageError where it is no name, or a loop variable inside its loop. A name that had a known value has none from
-        then on.
+        Raises LanguageError where the target is no name, or the variable of a loop around, and where a name that has a known value
+        would lose it on one path alone. Elsewhere the known value is forgotten.
         """
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)

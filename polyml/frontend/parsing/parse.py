@@ -70,7 +70,8 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
 
 
 def refused(function: FunctionType) -> Refusals:
-    """Returns the statements of a function that the language does not have, and the outside names' values that decided about them.
+    """Returns the statements of a function that the language does not have, with the values from outside the function that this
+    depends on.
 
     Raises LanguageError for a function that has no text, or parameters that the language does not have.
     """
@@ -135,7 +136,8 @@ class _FunctionParser:
     def _inlined(self, call: ast.Call) -> Inlined:
         """Returns the results of a call of a Python function, whose statements are added before the one that is parsed.
 
-        Raises NotAffineError for a recursive call, and for one inside an expression that changes its arguments.
+        Raises NotAffineError where the function calls itself, and where it changes its arguments and the call stands inside a
+        larger expression.
         """
         function, loc = self.expressions.python_function(call), self._text.loc(call)
         if function is None:

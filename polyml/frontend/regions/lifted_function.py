@@ -22,8 +22,8 @@ class LiftedPart:
     values: where each argument of `lifted` comes from: (position of an argument of `function`, its attribute or None for itself)
     lines: the first and the last line of the part in the file
     loops: whether the part has loops
-    subscripted: (position of an argument of `lifted`, least number of subscripts that it is read with); an array of more dimensions
-        than that is read in bulk
+    subscripted: (position of an argument of `lifted`, least number of subscripts that it is read with); of an array of more
+        dimensions than that, many elements are read at once
     """
 
     function: FunctionType

@@ -126,8 +126,7 @@ class _Liveness:
         """Returns the names that are live before each iteration of a loop.
 
         after: the names that are live behind the loop
-        jumps: the names that are live where `break` and `continue` lead that stand in the loop's `else`, and so belong to an outer
-            loop
+        jumps: the names that are live where a `break` or a `continue` in the loop's `else` leads: it belongs to an outer loop
         """
         head = loop.read | self.block(loop.orelse, after, jumps)
         while True:

@@ -110,7 +110,7 @@ def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
 
 
 def _may_see_frame(tree: ast.FunctionDef) -> bool:
-    """Returns whether the function may look at its own frame, or has private names such as __x, which classes change."""
+    """Returns whether the function may look at its own frame, or has names such as __x, which Python renames inside a class."""
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {
         n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
     }
@@ -239,7 +239,10 @@ class _PartLifter:
         return [ast.fix_missing_locations(ast.copy_location(stmt, body[0]))]
 
     def _is_work(self, stmt: ast.stmt) -> bool:
-        """Returns whether a statement may do more than count: whether it has a loop, an operation, a call or a slice."""
+        """Returns whether a statement may be worth compiling: whether it has a loop, an operation, a call or a slice.
+
+        Adding a constant to a local name, as `count += 1` does, is not worth it, unless the name is a parameter.
+        """
         if isinstance(stmt, ast.AugAssign) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.target, ast.Name):
             return stmt.target.id in self._parameters
         return any(isinstance(node, (ast.For, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))

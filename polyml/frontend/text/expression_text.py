@@ -83,7 +83,8 @@ def implied_type(value: Expr, leaf: Callable[[Expr], DType | None]) -> DType | N
 class Printed:
     """A Printed is the text of an expression with what decides about parentheses around it.
 
-    binding: how tightly its outermost operation binds; see BINDING
+    binding: how tightly its outermost operation binds: its number in `BINDING`, which is larger for operators that bind more
+        tightly
     depth: how many operations are nested in it
     """
 
@@ -111,7 +112,9 @@ class ExpressionWriter:
     _count: int = 0
 
     def fresh(self) -> None:
-        """Begins a new statement: empties `lets`, so that its first part that gets a `let` line is %0 again."""
+        """Prepares for the next statement: empties `lets`, whose lines name parts of expressions %0, %1 and so on, and counts from
+        %0 again.
+        """
         self.lets, self._count = [], 0
 
     def written(self, value: Expr) -> str:
@@ -197,7 +200,10 @@ class ExpressionWriter:
 
 
 def enclosed(spelled: Printed, binding: int) -> str:
-    """Returns the text, in parentheses where its outermost operation binds less tightly than `binding`."""
+    """Returns the text of an expression, in parentheses where its outermost operation binds less tightly than `binding`.
+
+    binding: a number of `BINDING`, which is larger for operators that bind more tightly
+    """
     return spelled.text if spelled.binding >= binding else f"({spelled.text})"
 
 
@@ -271,7 +277,9 @@ class ExpressionReader:
     def _operation(self, least: int) -> Expr:
         """Reads an operand and the operators behind it that bind at least as tightly as `least`, and returns the expression.
 
-        This is precedence climbing; `least` is a value of BINDING.
+        This is precedence climbing.
+
+        least: a number of `BINDING`, which is larger for operators that bind more tightly
         """
         self._nested += 1
         if self._nested > _MOST_NESTED:

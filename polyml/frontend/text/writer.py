@@ -166,7 +166,7 @@ class _Writer:
     def _return(self, stmt: syntax.Return) -> str:
         """Returns the line of a Return.
 
-        In a typed kernel "plain" marks values of which it is not known whether they are Python's.
+        In a typed kernel, `return plain` says that the Return's `python` is empty: it is not known which values are Python numbers.
         """
         values, python = [self._write.written(value) for value in stmt.values], stmt.python
         if python:

@@ -31,10 +31,10 @@ from polyml.source import Loc
 class TypedValue:
     """A TypedValue is a typed expression, with the types that its value may have when the program runs.
 
-    The set of types is empty while they are not known, in the first passes over a loop; then the expression is not typed.
+    While these are not known, in the first passes over a loop, `types` is empty and the expression has no type.
 
-    expr: the expression, whose dtype is the `storage` of the types
-    types: the set of types
+    expr: the expression, whose dtype is the smallest type that holds all values of `types`
+    types: each type that the value may have -> the values of this type that may occur, or None for any
     """
 
     expr: Expr
@@ -109,7 +109,10 @@ def widened(value: TypedValue, to: DType) -> Expr:
 
 
 def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
-    """Returns a number held in a larger type as a value of the smallest type that holds `types`, those it is known to have here."""
+    """Returns a number that is held in a larger type, converted to the smallest type that holds `types`.
+
+    types: the types that the number is known to have at this place of the program
+    """
     return TypedValue(_cast(expr, storage_of(types), True), types)
 
 

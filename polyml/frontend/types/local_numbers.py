@@ -32,7 +32,7 @@ class NumberRead:
 
     types: the types that the number may have
     definitions: the assignments that the read may see if every loop runs
-    needs_loops: whether a loop that does not run would leave a number of another type
+    needs_loops: whether the number would have yet another type if some loop before the read did not run at all
     may_overflow: whether the read may see a Python int that does not fit 64 bits
     """
 
@@ -45,7 +45,8 @@ class NumberRead:
 class LocalNumbers:
     """A LocalNumbers holds the types that assignments give a kernel's local numbers; each pass of inference may add types.
 
-    required: condition -> the Require by which a loop runs that would otherwise leave a number of another type
+    required: condition -> the Require for it; the condition says that a loop runs at least once, since a number would otherwise
+        keep a value of another type
     """
 
     def __init__(self, kernel: syntax.Kernel, params: Mapping[str, ArgType]):
@@ -111,9 +112,9 @@ class LocalNumbers:
         return NumberRead(types, definitions, needs_loops, may_overflow)
 
     def _without_loops(self, types: TypeSet, others: frozenset[Definition]) -> TypeSet:
-        """Returns the types that a read may see whether or not loops run: `types`, and those of the definitions `others`.
+        """Returns the types that a read may see whether or not loops run: `types`, and those that the definitions `others` give.
 
-        A type of these is left out where numbers of the one type that holds `types` may stand for all its values.
+        A type of `others` is left out where its values may be held in the type that holds `types`, as `stands_for` says.
 
         types: the types where every loop runs
         others: the definitions that reach the read only where a loop does not run
@@ -126,13 +127,14 @@ class LocalNumbers:
         return types
 
     def require_loops(self, definitions: frozenset[Definition], around: Collection[syntax.For]) -> None:
-        """Adds to `required` that those loops run which assign a number that is read behind them.
+        """Adds a condition to `required` for each loop that assigns a number which is read behind the loop: that the loop runs at
+        least once.
 
-        Calls in which such a loop does not run, so that the number has another type, run as plain Python. A loop whose bounds are
-        not known at the kernel's entry is supposed to run, and nothing is added for it.
+        Calls in which it does not run, so that the number has another type, run as plain Python. A loop whose bounds are not known
+        at the kernel's entry is supposed to run, and nothing is added for it.
 
         definitions: the assignments that the read may see
-        around: the loops around the read, which run
+        around: the loops around the read, for which nothing is added either
         """
         for definition in definitions:
             for loop in self._loops_around.get(id(definition.stmt), ()) if isinstance(definition, Assigned) else ():

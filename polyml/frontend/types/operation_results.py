@@ -20,9 +20,11 @@ Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of
 
 
 def rule_of(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, DType]:
-    """Applies a rule of `promotion` to operands, and returns (type to compute in, type of the result).
+    """Returns what a rule of `promotion` says for an operation: (type to compute in, type of the result).
 
-    expr: the operation, whose place the error has
+    expr: the operation, at whose place an error is reported
+    rule: a function of `promotion`, such as promotion.binary
+    operands: the arguments that the rule takes
     Raises PolymlTypeError for an operation that does not exist.
     """
     try:
@@ -41,8 +43,8 @@ def result_types(
     """Returns the set of types that the result of an operation may have.
 
     results: types of the operands -> type of the result, for each combination of types that the operands may have
-    evaluated: computes the operation on numbers, to try whether constants give the same in all types; with None several types are
-        refused
+    evaluated: computes the operation on numbers, to try whether constants give the same result in each type; None where that is not
+        possible
     Raises PolymlTypeError where NumPy's type of the result depends on the path that the program takes.
     """
     distinct = dict.fromkeys(results.values())
@@ -74,17 +76,21 @@ def main_type(types: TypeSet) -> DType:
 
 
 def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
-    """Returns whether computing with numbers of type `dtype` in type `main` gives the results that their own type gives.
+    """Returns whether computing in type `main` gives the results that computing in type `dtype` gives, whatever the numbers are.
 
-    Python's floats compute as float64 does; its ints as int64, which wraps what leaves 64 bits, except for shifts.
+    It does for Python's floats in float64, and for its ints in int64, where a result that leaves 64 bits wraps. For ints it does
+    not if `evaluated` is None, as it is for shifts.
     """
     return (dtype, main) == (PYFLOAT, F64) or (dtype, main) == (PYINT, I64) and evaluated is not None
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """Returns an operation's results for the known values of its operands if computing in type `main` gives the same; else None.
+    """Returns an operation's results for all combinations of its operands' known values, if computing in type `main` gives the
+    same.
 
-    evaluated: computes the operation
+    None is returned where it does not, or where the values of an operand are not known (except in a product with a known zero).
+
+    evaluated: computes the operation; None where that is not possible
     known: for each operand the Python numbers that it may be, None where they are not known
     dtype: the type that the result has by Python's rules
     """

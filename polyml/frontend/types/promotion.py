@@ -82,7 +82,7 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
 
 @cache
 def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Returns (type to compute in, type of the result) of a NumPy function by its NumPy name: a ufunc, or one of _BY_EXAMPLE.
+    """Returns (type to compute in, type of the result) of a NumPy function, by its NumPy name: a ufunc, or a key of `_BY_EXAMPLE`.
 
     Called with Python numbers alone, the function gives a NumPy scalar. Raises NoRule where it does not take these types.
     """
@@ -95,8 +95,9 @@ def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
 def comparison(op: str, left: DType, right: DType) -> tuple[DType | None, DType]:
     """Returns (type to compare in, type of the result) of a comparison.
 
-    The first is None for integers of which no type of the language holds both: i64 or int with u64. A Python int is compared by its
-    value with an integer of NumPy's, in range of its type or not. Raises NoRule for an order of Python's complex numbers.
+    The first is None for integers of which no type of the language holds both: i64 or int with u64. A Python int and an integer of
+    NumPy's are compared by value, also where the Python int does not fit the other's type. Raises NoRule for < <= > >= of Python's
+    complex numbers.
     """
     result = PYBOOL if left.weak and right.weak else BOOL
     kinds = {left.kind, right.kind}
@@ -146,7 +147,8 @@ def join(dtypes: frozenset[DType]) -> DType | None:
 def _from_example(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
     """Returns (type to compute in, type of the result); both are the type that NumPy gives for ones of the operands' types.
 
-    name: a function of _BY_EXAMPLE. Raises NoRule where it does not take these types.
+    name: one of the functions np.where, clip, matmul and einsum, which are no ufuncs and so are tried. Raises NoRule where it does
+        not take these types.
     """
     try:
         made = BY_NUMPY_NAME[_BY_EXAMPLE[name](*map(_one, operands)).dtype.name]

@@ -110,7 +110,8 @@ def extremum(
 ) -> TypedValue:
     """Returns Python's min or max of two numbers as a typed expression.
 
-    typed: the operands in the type of the result
+    left, right: the operands in their own types, by which they are compared
+    typed: the operands converted to the type of the result
     types: the types that the result may have
     """
     dtype = typed[0].dtype
@@ -162,8 +163,8 @@ def _compare_integers(expr: syntax.Compare, left: TypedValue, right: TypedValue)
 def _compare_with_constant(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> syntax.Expr:
     """Returns a comparison of an integer with a Python int, or its answer if every number of the type of `left` gives the same.
 
-    LLVM must not be left to find that answer: it keeps a choice between two floats as a table, and fails where it later folds the
-    index of one (LLVM 22, an assertion of its x86 back end).
+    LLVM must not be left to find that answer: where the comparison selects one of two floats, it makes a table of these, and fails
+    where it later knows the index into the table (LLVM 22, an assertion of its x86 back end).
 
     right: the constant. Raises PolymlOverflowError for a NumPy bool and an int beyond 64 bits, as NumPy does.
     """
@@ -274,10 +275,10 @@ def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
 
 
 def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
-    """Returns the value to be cast to `to`, with one type in the place of several where Python's and NumPy's conversions agree.
+    """Returns the value as one that can be cast to `to`.
 
-    They do not where `to` is an integer type: a Python number must fit it, one of NumPy's wraps. Raises PolymlTypeError for a value
-    that may be either, unless Python's is known to fit.
+    Where `to` is an integer type, a Python number must fit it, while one of NumPy's wraps. A value that may be either is returned
+    as one of NumPy's if its Python numbers are known to fit; else PolymlTypeError is raised.
     """
     if value.is_weak or not to.is_integer or not any(k.weak for k in value.types):
         return value
@@ -295,7 +296,8 @@ def _known_to_fit(kind: DType, known: tuple | None, to: DType) -> bool:
 def check_one_type(expr: syntax.Expr, types: TypeSet) -> None:
     """Raises PolymlTypeError for a result whose NumPy type depends on the path that the program takes.
 
-    A Python number on one path counts as one of NumPy's type on the other.
+    A result that is a Python number on one path and has a NumPy type on the other is accepted where that type holds the Python
+    number.
 
     types: the types that the result may have
     """

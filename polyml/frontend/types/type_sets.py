@@ -94,9 +94,10 @@ def holds(outer: DType, dtype: DType, known: Known) -> bool:
 
 
 def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether a number of type `outer` may stand for each of the values of type `dtype`.
+    """Returns whether numbers of type `outer` may be used in the place of the values of type `dtype`.
 
-    It may if it is the same number, if it is the float nearest to a Python float, and for a Python int that is checked at run time.
+    They may where they are equal; where a Python number is rounded to a float or complex type; and for a Python int of which no
+    value is known in an integer type, which is checked when the program runs.
 
     known: the values of type `dtype`, None for all
     """

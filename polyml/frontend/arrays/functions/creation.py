@@ -268,9 +268,11 @@ _PADDED_FROM = {
 
 
 def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
-    """Returns the (before, behind) widths of each dimension, as NumPy spreads the argument pad_width over them.
+    """Returns how many elements np.pad adds to each dimension, as pairs (before the first, behind the last), from its argument
+    pad_width.
 
-    None is returned where the argument does not fit the rank, or has other numbers than constants from 0 to MOST_PARTS.
+    None is returned where the argument does not fit the rank, or a width is not a constant int from 0 to `MOST_PARTS`, a limit on
+    the code that is written out.
     """
     given = given if isinstance(given, tuple) else (given,)
     pairs = [pair for pair in given if isinstance(pair, tuple)]

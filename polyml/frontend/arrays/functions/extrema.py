@@ -29,7 +29,8 @@ ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache 
 def _extremum(function: str):
     """Returns the function that lowers np.max or np.min.
 
-    The loops that it makes begin with the elements at index 0 of the reduced axes, and compare float16 and bfloat16 in float32.
+    The loops that it makes take the elements at index 0 of the reduced axes as the first result, and compare the others with it.
+    float16 and bfloat16 are compared in float32.
 
     function: "maximum" or "minimum"
     """
@@ -115,11 +116,12 @@ def _is_better(op: str, part: Expr, best: Expr) -> Expr:
 def _flat_arg_extremum(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
     """Returns the index of the first extremum of all elements of an array, counted through the flattened array.
 
-    Two reductions go over each block of a row: one finds the extremum, the other the first index that has it, in elements that are
-    still in the cache. Lanes and threads can share both. A loop then compares the blocks one after the other.
+    Each row (the elements along the last dimension) is divided into blocks. In a block one reduction finds the extremum, and a
+    second one the first index at which it stands, while the block is still in the cache; both may use vectors and threads. A loop
+    then compares the blocks in order.
 
     op: the comparison by which an element is better than another, ">" or "<"
-    keep: whether the result is an array with as many dimensions as the operand, each of size 1
+    keep: whether the result is an array with as many dimensions as the operand, each of size 1; a number if False
     """
     axes = tuple(range(array.rank))
     _require_some(builder, array, axes, "the extremum of no elements", loc)

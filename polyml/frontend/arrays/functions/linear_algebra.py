@@ -109,8 +109,8 @@ def contraction(
 
     labels: one label per dimension of each array; those that are numbers are batch dimensions, which broadcast
     result: the labels of the result's dimensions
-    kind: a number of the type that a result of float16 or bfloat16, which is added up in float32, is rounded to; None leaves it
-        float32
+    kind: a number of the type to which the result is rounded where operands are float16 or bfloat16, whose products are added up in
+        float32; with None the result stays float32
     """
     every = {label for own in labels for label in own}
     arrays = [a if set(own) == every else builder.in_memory(a, loc) for a, own in zip(arrays, labels)]
