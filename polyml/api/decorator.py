@@ -179,7 +179,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
     # A call that the last entry does not take
 
     def _call_otherwise(self, args: tuple, kwargs: Mapping[str, object]):
-        """Calls the kernel after the function that ran the last call has refused these arguments, and returns the result."""
+        """Calls the kernel where the code that ran the last call, machine code or Python, does not take these arguments."""
         if (always := self._always) is not None and always.scope is active():
             result = always(*args, **kwargs)
             if result is not MISS:

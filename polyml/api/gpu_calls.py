@@ -169,7 +169,9 @@ class OnGpu(Inspected, LeftToPython):
         return self._in_call(NotAffineError(f"`{pair[0]}` and `{pair[1]}` overlap, and code for GPUs is for arrays that do not"))
 
     def _form_for(self, given: tuple[CallArgument, ...], target: GpuTarget, driver: Driver) -> GpuForm:
-        """Returns the GPU code for arguments of these types and sizes, compiled at the first call that needs it."""
+        """Returns the GPU code for arguments of these types and sizes, or the reason why there is none; made at the first call with
+        them.
+        """
         options, found, types = config.resolve(self.settings), captures(self.py_func), types_of(given)[0]
         if types in self._sized:
             types = exact_types(given)

@@ -159,10 +159,11 @@ class Inspected(KernelFunction):
         return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
     def _of_these(self, args_or_types: tuple, make: Callable[[tuple[ArgType, ...], tuple[str, ...], Sizes | None], object]):
-        """Returns what `make(types, layouts, sizes)` returns. The arguments or types, of which it gets the types, are given as for
-        `lower`.
+        """Calls `make` with the types, layouts and sizes of the arguments, and returns its result.
 
-        Where the function can be compiled only for given sizes and values of ints, `types` includes those of the arguments.
+        args_or_types: arguments, types or texts, as for `lower`.
+
+        Where the function can be compiled only for known array sizes and values of ints, the types that `make` gets include these.
         """
         types, layouts, sizes = self._signature(args_or_types)
         try:

@@ -85,8 +85,8 @@ class LeftToPython(KernelFunction):
         reason.
 
         problem: why the call is not compiled as a whole.
-        kinds: the arguments, if later calls with arguments of the same classes and element types are to run as plain Python at
-            once; else None.
+        kinds: one value for each parameter: the call is counted, and from the third with arguments of the same classes and element
+            types on, such calls run as plain Python at once; None: it is not counted.
         decided: whether the source and the types are the reason, not this call's data; if so, `fallback="error"` raises the
             problem.
         about: the parameters whose arguments are the reason; None: no argument is.

@@ -90,8 +90,8 @@ class Target:
 
     @property
     def asked(self) -> dict[str, object]:
-        """Returns the target as arguments of `Kernel.report` and `Kernel.simulate`: {"machine": ..., "array": ..., "dataflow": ...,
-        "links": ...}.
+        """Returns the target as keyword arguments for `Kernel.report` and `Kernel.simulate`: {"machine": ..., "array": ...,
+        "dataflow": ..., "links": ...}.
 
         >>> Target.systolic(4, 4, dataflow="ws").asked["dataflow"]
         'ws'

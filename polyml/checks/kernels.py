@@ -34,7 +34,8 @@ def check(before: syntax.Kernel, after: syntax.Kernel, arguments: Arguments) -> 
 
 
 def check_function(function: Callable[..., object], kernel: syntax.Kernel, arguments: Arguments) -> Finding | None:
-    """Returns what parsing, inlining, lowering of arrays or types did wrong with a Python function; None for no difference.
+    """Returns what the steps from a Python function to a kernel (parsing, inlining, lowering of arrays, finding types) did wrong;
+    None where both give the same results but for rounding.
 
     The function is run as Python, the kernel by the interpreter of the language.
     """

@@ -123,12 +123,13 @@ class Checker:
 
 
 def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) -> dict[str, Reduction]:
-    """Returns, by statement of `after`, the reductions whose updates may come in any order when the programs are compared.
+    """Returns, by statement of `after`, the reductions whose updates of an element may come in any order when the two programs are
+    compared.
 
-    These are the reductions of `after`, and the statements that a pass made of those in `free`, even if `after` has them no more as
-    reductions: a pass may give up the freedom to reorder.
+    These are the reductions of `after`. A statement that was made from one in `free` counts as a reduction too, even if `after` no
+    longer says so, since a pass may give up the freedom to reorder.
 
-    free: the same for `before`.
+    free: by statement of `before`, the reductions whose updates may come in any order.
     """
     named = compare.origins(before.scop, after.scop)
     return {name: replace(free[origin], statement=name) for name, origin in named.items() if origin in free} | after.reductions

@@ -46,8 +46,8 @@ def check_part(scop: Scop, dependences: Dependences, tree: isl.Schedule, reducti
     """Returns what a step that scheduled a SCoP, or a part of it, did wrong; None where it is correct, or the tree is of another
     SCoP.
 
-    Which part it is is taken from the instances in the tree. An instance that the step loses is therefore noticed only where the
-    whole schedule is checked.
+    The part is taken to be the instances in the tree. An instance that the step loses is therefore noticed only when the schedule
+    of the whole SCoP is checked.
     """
     instances = tree.get_domain()
     if not instances.is_subset(scop.domain):

@@ -55,7 +55,7 @@ def _factor(node: Node) -> int:
 def _wanted(names: Sequence[str], factors: Sequence[int]) -> Iterator[Mapping[str, int]]:
     """Yields values for some or all parameters, those most likely to reveal errors first.
 
-    With each factor they leave various remainders, for one parameter at a time and for all.
+    They are small numbers, and numbers near each factor and near twice the factor, for one parameter at a time and for all at once.
     """
     yield {name: 5 + k for k, name in enumerate(names)}
     yield dict.fromkeys(names, 1)

@@ -31,8 +31,8 @@ _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 class Watcher:
     """A Watcher is called after each pass of a compilation, with what the pass took and what it made, and checks the pass.
 
-    Passes on kernels and nests are checked only once there is a SCoP, from which it is known which calls there may be. A proof that
-    takes isl too long is given up, so a pass without an error is not proved correct.
+    Passes on kernels and nests are kept until there is a SCoP, which says what arguments they can be run on, and are checked then.
+    A proof that takes isl too long is given up, so a pass without an error is not proved correct.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,9 @@ class Watcher:
 
 
 def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:
-    """Yields a few small calls of a SCoP's kernel: the values of its parameters, and arguments that have them."""
+    """Yields (sizes, arguments) for a few small calls of a SCoP's kernel: values of the SCoP's parameters, and arguments that have
+    these sizes.
+    """
     small = (at for at in sizes.sizes(scop, (7, 4)) if in_source_order(scop, at, _MOST) is not None)
     for seed, at in enumerate(islice(small, _CALLS)):
         yield at, arguments_at(scop, at, seed)

@@ -69,11 +69,11 @@ class Plain:
 
 @dataclass
 class Kinds:
-    """A record of the arguments with which a kernel's calls run as plain Python. Arguments with equal keys, which the function
-    `kinds` computes, are of the same kind.
+    """A record of the arguments with which a kernel's calls run as plain Python. Arguments for which the function `kinds` returns
+    equal keys are of the same kinds.
 
-    settled: {kinds: the plain call to run at once}.
-    seen: {kinds: how many calls ran as plain Python}.
+    settled: {key: the plain call to run at once for arguments with this key}.
+    seen: {key: how many calls with such arguments ran as plain Python}.
     """
 
     settled: dict[tuple, Plain] = field(default_factory=dict)
@@ -126,9 +126,10 @@ def reasons(refused: Refusals, problem: PolymlError) -> tuple[PolymlError, ...]:
 
 
 def kinds(values: Sequence[object]) -> tuple:
-    """Returns a key that arguments have in common for which a call is compiled alike, as far as can be seen quickly.
+    """Returns a key for a call's arguments. Calls whose arguments have equal keys can be expected to be compiled, or refused,
+    alike.
 
-    It has the class of each argument, and for an array the element type, the number of dimensions and whether it has several
+    The key has the class of each argument, and for an array the element type, the number of dimensions and whether it has several
     elements.
     """
     return tuple([(v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values])

@@ -151,8 +151,10 @@ def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: 
     """Loads the form `made` from the disk cache if it is there, and returns whether it can be called now.
 
     names: the names under which it may be kept, that for the request's sizes first.
-    wanted: what the artifact has to be for, the arguments of `Artifact.is_for`.
+    wanted: the name, parameters, types, layouts and overlap of arguments that an artifact must be for, as `Artifact.is_for` takes
+        them.
     guards: tests that the function's outside names are bound to the same objects.
+
     An artifact that is for something else or cannot be loaded is removed from the cache.
     """
     for name in names:

@@ -24,8 +24,8 @@ _forking: list[threading.RLock] = []  # held through the fork
 def alone() -> Iterator[None]:
     """Holds the lock of isl and LLVM inside a `with` block, since their state is shared by the whole process.
 
-    Forks of other threads wait, and signals such as Ctrl-C are handled at checkpoints. A main thread that waits for the lock still
-    handles them.
+    Meanwhile forks of other threads wait, and signals such as Ctrl-C are handled only where code in the block calls
+    `interrupts.checkpoint`. A main thread that waits for the lock still handles them.
     """
     with interrupts.deferred():
         lock = _locks[0]

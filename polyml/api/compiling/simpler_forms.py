@@ -39,8 +39,10 @@ _FORMS: tuple[tuple[str, Callable[[Options], Options]], ...] = (
 
 
 def forms(options: Options) -> Iterator[tuple[str, Options]]:
-    """Yields (what is left out in words, settings) for each set of settings with fewer transformations than these, the fewest
-    last.
+    """Yields (words, settings) for several sets of settings, each of which allows fewer transformations than the one before; the
+    first allows fewer than the given settings.
+
+    The words say what is left out, such as "without tiles, copies and fusion".
     """
     seen = {options.compile_key()}
     for what, simplified in _FORMS:

@@ -15,8 +15,10 @@ MOST_SLICES = 64  # values of one parameter for each of which those of another a
 
 
 def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
-    """Returns (value, {parameter: its value}): the largest value that a count takes over a nonempty set { : constraints on
-    parameters }, and parameters with which it does.
+    """Returns (value, {parameter: its value}): the largest value that a count takes over a nonempty set of parameter values, and a
+    point of the set at which it takes it.
+
+    iterations: the set, { : constraints on parameters }.
 
     Raises CannotCount where too many values of the parameters would have to be tried.
     """
@@ -25,8 +27,10 @@ def argmax(counted: Count, iterations: isl.Set) -> tuple[int, dict[str, int]]:
 
 
 def _argmax(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
-    """Returns (value, {parameter: its value}): the largest value that a polynomial takes over a region, a set of parameters, and
-    parameters with which it does.
+    """Returns (value, {parameter: its value}): the largest value that a polynomial takes over a set of parameter values, and a
+    point of the set at which it takes it.
+
+    region: the set, { : constraints on parameters }.
 
     Raises CannotCount where too many values would have to be tried.
     """

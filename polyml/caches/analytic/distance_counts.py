@@ -22,11 +22,12 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 @dataclass(frozen=True)
 class CapacityTerm:
-    """A capacity term counts, as a formula, the uses in one region (a part of the uses of a reference) that miss because of the
-    cache's capacity: compulsory misses are not among them.
+    """A capacity term is a formula for how many uses of cache lines miss because of the cache's capacity; it is for one region,
+    which is a part of the uses of a reference. Compulsory misses are not counted.
 
-    number: how many they are, a formula of sizes and of the parameter that is named SPARE.
-    spare: the value to put in for SPARE: the part of the reuse distance that depends on sizes alone, less the lines of the cache.
+    number: the formula, in which an additional parameter stands for the value of `spare`.
+    spare: the part of the reuse distance that depends on sizes alone, minus the number of lines of the cache, as a formula of
+        sizes.
     """
 
     number: Count
@@ -180,11 +181,12 @@ def _tabulated(region: isl.Set, distance: Poly, deadline: float) -> tuple[np.nda
 
 
 def _count_by_slices(region: isl.Set, missing: isl.Set, distance: Poly, deadline: float) -> int:
-    """Returns how many points the set `missing` has: those points of a region whose reuse distance, a linear function, is at least
-    the number of lines of a cache.
+    """Returns how many points of a region have a reuse distance, a linear function, of at least the number of lines of a cache.
 
-    One coordinate, on which the distance depends most, takes each of its values for which some points miss and others do not; the
-    points are counted for each of these, and at once for all values for which all points miss.
+    missing: these points.
+
+    The points are counted for one value after the other of the coordinate with the largest coefficient in the distance. Only values
+    for which some points miss and others do not are counted one by one; those for which all points miss are counted at once.
 
     Raises CannotCount where there are too many values.
     """
@@ -209,7 +211,8 @@ def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor:
     """Returns the least and the greatest value that a linear function takes over a region, each divided by `factor` and rounded
     down.
 
-    terms, constant: the function: the coefficients of its names and floors, and the number that is added.
+    terms: the coefficients of the function, by variable or by floor, which is an integer quotient such as floor(n/8).
+    constant: the number that is added.
     """
     if not terms:
         return constant // factor, constant // factor
@@ -219,8 +222,10 @@ def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor:
 
 
 def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
-    """Returns a polynomial as a linear function with integer coefficients: (coefficients, constant, factor), in which all
-    coefficients are those of the polynomial times `factor`. Returns None where it is not linear in its names and floors.
+    """Returns (coefficients, constant, factor), integers such that the polynomial is (sum of coefficient * atom + constant) /
+    factor; None where it has products of atoms.
+
+    An atom is a variable, or a floor: an integer quotient such as floor(n/8).
     """
     factor = lcm(*(c.denominator for _, c in value.terms))
     found = value.scaled(factor).as_linear()

@@ -38,7 +38,7 @@ class Amount:
     context: { : constraints on parameters } under which the formula is shown.
     assumes: what the formula takes for granted, such as "rows begin on lines".
     value: the number for the given sizes; None without sizes.
-    accuracy: how exact formula and value are: EXACT, MOST, MIDDLE, BOX or UNKNOWN.
+    accuracy: how exact formula and value are, in words, such as "exact" or "exact, of a middle iteration".
     at: the iteration that the value is for, {iterator: value}; None where there is none.
     """
 
@@ -51,7 +51,7 @@ class Amount:
 
     @cached_property
     def shown(self) -> Count | None:
-        """Returns the formula as cases that exclude each other, simplified by what the context says; None where there is no
+        """Returns the formula as cases of which only one holds at a time, simplified where `context` holds; None where there is no
         formula.
         """
         if self.count is None:
@@ -116,11 +116,12 @@ def accessed_elements(scop: Scop, instances: Mapping[str, isl.Set]) -> dict[str,
 
 @dataclass(frozen=True)
 class Measure:
-    """A Measure counts the elements and lines that a part of a kernel uses.
+    """A Measure counts the elements and lines that a part of a kernel uses, such as one iteration of some loops.
 
     sizes, places: the values of parameters, and the addresses of arrays; None where formulas alone are wanted.
-    around: the parameters that stand for iterators of loops around the part.
-    seconds: about how long one formula may take, counted in operations, so that the clock does not decide.
+    around: the parameters that stand for the iterators of these loops; () for the whole kernel.
+    seconds: about how long one formula may take. It stands for a number of operations, after which the attempt ends, so that
+        results do not depend on the machine's speed.
     """
 
     line_bytes: int
@@ -173,12 +174,13 @@ class Measure:
     def _amount(
         self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set, number: Callable[[isl.Set], int]
     ) -> Amount:
-        """Returns the number of points of a set of elements, or of the points that `mapped` relates them to; a formula where one is
-        found in time.
+        """Returns the number of points of a set of elements, or of the points that `mapped` relates them to, as a formula and its
+        largest value. Where no formula is found in time, the result has the value in one middle iteration, or, without sizes, an
+        upper bound.
 
         mapped: { A[i] -> [...] }; None: the elements themselves are counted.
         assumes, context: what the result's fields of these names are set to.
-        number: counts the elements for given sizes and one iteration; it is called where no formula is found in time.
+        number: counts the elements at given sizes in one iteration.
         """
         try:
             with self._limited():
@@ -193,10 +195,11 @@ class Measure:
     def _numbered(
         self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
     ) -> tuple[int | None, str, Mapping[str, int]]:
-        """Returns (value, accuracy, iteration), where `value` is what number(...) returns for the elements that one iteration `at`
-        of the loops around uses. Returns (None, UNKNOWN, at) where it cannot count them.
+        """Returns (value, accuracy, at): `value` is what number(...) returns for those of the elements that one iteration uses.
 
-        accuracy: what is returned as the accuracy of a value.
+        at: the iteration, {iterator: value}.
+        accuracy: words for how exact the value is; where `number` raises CannotCount, "not counted" is returned in their place, and
+            None as the value.
         """
         here = polyhedra.at_sizes(elements, {**(self.sizes or {}), **at})
         try:
@@ -221,12 +224,12 @@ class Measure:
         return int(self.seconds * STEPS_PER_SECOND)
 
     def _limited(self) -> AbstractContextManager[None]:
-        """Returns a context in which isl raises BudgetExceeded after the operations that the allowed seconds stand for."""
+        """Returns a context in which isl raises BudgetExceeded after a number of operations, in proportion to `seconds`."""
         return polyhedra.budget(max(1, int(self.seconds * OPERATIONS_PER_SECOND)))
 
     def _iterations(self, elements: isl.Set) -> isl.Set:
-        """Returns the set { : constraints on iterators } of those iterations of the loops around that use any of the elements, at
-        the given sizes.
+        """Returns the iterations, as a set { : constraints on iterators }, that use any of the elements, at the given sizes. The
+        iterators are the parameters `around`.
         """
         return polyhedra.on_parameters(polyhedra.fix(elements.params(), self.sizes or {}), self.around)
 
@@ -236,8 +239,8 @@ class Measure:
         return here.count_val().to_python()
 
     def _largest(self, counted: Count, elements: isl.Set) -> tuple[int | None, str, Mapping[str, int] | None]:
-        """Returns (value, accuracy, iteration): the largest value that a count has at the given sizes, and an iteration of the
-        loops around at which it has it; (None, EXACT, None) without sizes.
+        """Returns (value, accuracy, iteration): the largest value that a count has at the given sizes, the word "exact", and an
+        iteration in which it has this value. Without sizes, value and iteration are None.
         """
         if self.sizes is None:
             return None, EXACT, None
@@ -250,7 +253,9 @@ class Measure:
 
 def _counted(elements: isl.Set, mapped: isl.Map | None, steps: int) -> Count:
     """Returns the number of points of a set, or, where a relation `mapped` is given, of the points that it relates them to, as a
-    formula. Raises CannotCount where that takes more than `steps` steps.
+    formula.
+
+    steps: how many sums over one dimension may be made. Raises CannotCount where more are needed.
     """
     return count(elements if mapped is None else elements.apply(mapped), steps=steps)
 

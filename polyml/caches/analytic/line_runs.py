@@ -24,7 +24,7 @@ def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
 
     elements: sets { A[i] } without parameters, each with the address of its array.
 
-    Raises CannotCount for more than MOST_RUNS rows of elements.
+    Raises CannotCount where the sets have too many rows, about four million.
     """
     firsts, lasts = [], []
     for domain, place in elements:
@@ -155,7 +155,7 @@ def _bounds(rows: Sequence[polyhedra.LinearRow], dim: int, columns: Columns) -> 
 def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
     """Returns points with one more coordinate, which takes each value from first[k] to last[k] for the k-th point.
 
-    Raises CannotCount where they are more than MOST_RUNS.
+    Raises CannotCount where they are too many, more than about four million.
     """
     count = np.maximum(last - first + 1, 0)
     if count.sum() > MOST_RUNS:

@@ -71,8 +71,8 @@ def line_uses(accesses: ScheduledAccesses, reference: ArrayReference, line_bytes
 def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
     """Returns the relation { array[subscripts] -> array[line] } of an array at an address.
 
-    A line is named by several numbers: where the array begins on a line, the subscripts of dimensions whose strides are multiples
-    of a line; then one line number, which the other dimensions give.
+    `line` is a tuple. Where the array begins on a cache line, it has each subscript whose stride is a multiple of a line; its last
+    number is that of the line along the other subscripts.
     """
     return _lines(array, place.strides, place.address, line_bytes)
 
@@ -104,7 +104,7 @@ def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
 def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
     """Returns whether an array begins on a cache line, and so does each part of it, such as a row, whose stride depends on a size.
 
-    If so, counting its lines without its address (`_rows`) gives the right numbers.
+    If so, the array has as many lines as it would have without a known address, which `_rows` takes to begin on a line.
     """
     steps = zip(_known_strides(array, {}), place.strides)
     return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)

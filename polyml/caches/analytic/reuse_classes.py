@@ -62,8 +62,8 @@ class ReferenceReuse:
     uses: how many times it uses a line, at the given sizes.
     first: how many of these use lines that nothing used before.
     classes: the other uses, divided into classes; those with most uses first.
-    in_the_middle: whether only a sample was examined: of each loop as many iterations, around the middle one, as a line has
-        elements; then `first` and the numbers of classes are estimates, as if all other iterations were like them.
+    in_the_middle: whether only a sample was examined, a few iterations in the middle of each loop; then `first` and the numbers of
+        classes are estimates, as if all other iterations were like them. False: all uses were examined.
     problem: why nothing is known; "" where something is.
     distances: the reuse distances as formulas, of all uses or of the sample.
     """
@@ -167,9 +167,10 @@ class _ReuseSearch:
         return counted(self.accesses.sizes, self.units)
 
     def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[ArrayReference, ReferenceReuse]:
-        """Returns the reuse of each reference as formulas for all sizes that are not smaller than those in `least`.
+        """Returns the reuse of each reference, found as formulas that hold for all sizes from those in `least` on.
 
-        in_the_middle: whether to examine a sample alone, a few iterations around the middle of each loop.
+        least: {size: its least value}.
+        in_the_middle: whether to examine a sample alone, a few iterations around the middle of each loop; False: all uses.
 
         The time that is left is divided evenly among the references, then once more among those for which it was too short.
         """
@@ -228,8 +229,8 @@ class _ReuseSearch:
 
 
 def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
-    """Returns numbers, ascending, of which sizes should be multiples so that formulas become simple: how many elements a line has,
-    and tile sizes.
+    """Returns, ascending, the numbers of elements that a cache line has, for each element type, and the sizes of tiles. Formulas
+    are simple for array sizes that are multiples of these.
     """
     order = schedule.get_map().intersect_domain(scop.domain)
     tiles = {divisor for piece in polyhedra.pieces(order) for divisor in polyhedra.divisors(piece)}
@@ -262,10 +263,11 @@ def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) 
 
 
 def _class(source: ArrayReference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction) -> ReuseClass:
-    """Returns the class of the uses in several regions, with the given source, kind and carrying loop.
+    """Returns the class of those uses that lie in the given regions, which are parts of the uses of one reference.
 
+    source, kind, carried: what the class's fields of these names are set to.
     spreads: for each region, how its distances are distributed, and the distance as a formula.
-    times: how many uses each use in the regions stands for, as the regions may be a sample.
+    times: how many uses each use in the regions stands for; more than one where the regions are a sample.
     """
     by_formula: dict[Poly, int] = {}
     for here, formula in spreads:

@@ -36,8 +36,8 @@ class LineReuse:
     """A LineReuse holds the uses by one reference of lines that another one (or itself) used last, and their reuse distance.
 
     source: the reference that used the lines last.
-    same_element: whether the element itself, not only its line, was used before at a time with the same first `carried`
-        coordinates.
+    same_element: whether the very element, not only its line, was used before within the current iteration of the first `carried`
+        loops or sequences of the schedule.
     carried: the number of the first coordinate in which the times of the use and of the line's last use differ.
     region: { : constraints on sizes and coordinates of time } of the uses.
     distance: how many other lines were used since, as a formula of sizes and coordinates of time.
@@ -137,7 +137,10 @@ class Finder:
         self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
 
     def of(self, used: LineUses) -> ReuseDistances:
-        """Returns the reuse distances of a reference, for all of its uses or only some. Raises CannotCount at the deadline."""
+        """Returns the reuse distances of one reference. Raises CannotCount at the deadline.
+
+        used: those uses of the reference that are wanted, all or some of them.
+        """
         times, array = used.times, used.reference.array
         before = polyhedra.last_before(used.lines, self._lines[array])
         accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
@@ -224,11 +227,11 @@ def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
 
 
 def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields (region, value): parts of the region, each with a polynomial that equals `value` there and has fewer floors. A linear
-    polynomial is yielded as it is.
+    """Yields (region, value): parts of the region, each with a polynomial that equals `value` there and has fewer floors (integer
+    quotients). A linear polynomial is yielded as it is.
 
-    Where a floor minus another one, or the floor itself, has at most two possible values, which are neighbours, each of them
-    becomes a part, in which the floor is replaced.
+    Where a floor, or the difference of two floors, can only be n or n + 1 in the region, the region is divided into one part for
+    each, and the floor is replaced by what it is there.
 
     clock: the names of the coordinates of time; only floors with such names are replaced.
     """

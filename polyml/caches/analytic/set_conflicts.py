@@ -66,11 +66,11 @@ def set_count(level: CacheLevel) -> int:
 
 
 def strided_walks(accesses: ScheduledAccesses, levels: Sequence[CacheLevel]) -> tuple[StridedWalk, ...]:
-    """Returns, for each reference and each loop that moves its address by a constant stride, which lines and sets of caches it
-    accesses.
+    """Returns, for each reference and each loop that moves its address by a constant stride, how many lines, and how many sets of
+    each cache, the reference uses while the loop runs.
 
-    Only loops with more than one iteration are taken, each of which runs through one iterator of the statement, in which the
-    subscripts are linear.
+    Left out are loops with a single iteration, loops that change several iterators of the statement, and references whose
+    subscripts are not linear in the iterator that the loop changes.
 
     levels: caches with lines of one length.
 
@@ -153,13 +153,12 @@ def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
 
 
 def _own(loop: Loop, statement: Statement) -> isl.PwAff:
-    """Returns a loop's iterator as a function { S[i] -> [(e)] } of the iterators of one statement."""
+    """Returns a loop's iterator as a function { S[i] -> [e] }: an expression e of the iterators i of one statement S."""
     return next(piece for piece in pieces(loop.member) if piece.domain().get_tuple_name() == statement.name)
 
 
 def _slopes(terms: Mapping) -> dict[object, Fraction]:
-    """Returns {name: by how much a linear expression grows on average when the name grows by one}, where an integer quotient counts
-    as an exact one.
+    """Returns {name: by how much a linear expression grows when the name grows by one}; an integer quotient counts as an exact one.
 
     terms: {name or integer quotient: coefficient}.
     """

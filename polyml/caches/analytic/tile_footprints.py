@@ -94,7 +94,7 @@ def tile_at(
     first: by loop, where the tile begins; the ends of loops may cut it off.
     parameters: the sizes of the kernel.
 
-    Raises CannotCount for too many rows of arrays.
+    Raises CannotCount where the elements have too many rows.
     """
     around = _around(loops.read(scop.schedule, scop.statements))
     chosen = [s for s, each in around.items() if each.keys() & sizes.keys()]
@@ -116,7 +116,9 @@ def tile_at(
 
 
 def _around(tree: Node) -> dict[str, dict[str, isl.PwAff]]:
-    """Returns, by statement and by the name of each loop around it, the loop's iterator as { S[i] -> [(e)] }."""
+    """Returns {statement: {name of a loop around it: the loop's iterator}}; an iterator is { S[i] -> [e] }, an expression e of
+    those of the statement.
+    """
     found: dict[str, dict[str, isl.PwAff]] = {name: {} for name in loops.statements(tree)}
     for _, loop in loops.loops(tree):
         for piece in loops.pieces(loop.member):

@@ -27,8 +27,9 @@ def units(layout: StateLayout) -> Iterator[Unit]:
 
 
 def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
-    """Emits code that records that the current thread has the line `%line` dirty, if the value `dirty` is not 0. It is used where
-    an exclusive level, which keeps no line that a level above has, gives the line to the thread.
+    """Emits code that records that the current thread has the line `%line` dirty, if the value `dirty` is not 0.
+
+    It is used where an exclusive cache level gives the line to a nearer level, and keeps it no longer.
     """
     place = _owner(fn, layout)
     own = fn.emit(f"trunc i64 {fn.emit(f'add i64 {state_header.get(fn, state_header.THREAD)}, 1')} to i8")
@@ -47,8 +48,8 @@ def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayo
 
 
 def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
-    """Emits the body of `cohere`: a write removes the line from other threads' caches, and a read makes a dirty line there clean,
-    after writing it back.
+    """Emits the body of `cohere`. A write removes the line from the caches of other threads. A read of a line that is dirty in
+    another thread's cache writes it back, so that it is clean there.
     """
     several = _several(layout)
     thread = state_header.get(fn, state_header.THREAD)

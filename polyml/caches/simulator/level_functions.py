@@ -27,8 +27,8 @@ _ATTRIBUTES = "nounwind noinline"
 
 
 def units(layout: StateLayout) -> Iterator[Unit]:
-    """Yields the LLVM functions of all cache levels of a simulator. Where another simulator has the levels behind, functions that
-    send it requests are among them.
+    """Yields the LLVM functions of all cache levels that a simulator has. If the level behind these belongs to another simulator,
+    there are also functions that send it requests.
     """
     for number in layout.numbers:
         yield from _LevelFunctions(layout, number).units()
@@ -39,8 +39,8 @@ def units(layout: StateLayout) -> Iterator[Unit]:
 
 
 def touch(fn: FunctionBuilder, line: str, count: str, write: bool, layout: StateLayout, prepare: Callable[[], None]) -> None:
-    """Emits code for one access to the first cache level. The level's function is called only where the access may change
-    something; a use of the line used last does not.
+    """Emits code for one access to the first cache level. Where the line is the one used last, the access changes nothing, and the
+    level's function is not called.
 
     line, count: names of LLVM values: the line's number, and the address of the reference's counters.
     prepare: emits what has to come before the call.
@@ -236,7 +236,7 @@ class _LevelFunctions:
         return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
 
     def _pass_on(self, fn: FunctionBuilder, line: str) -> None:
-        """Emits code that writes a dirty line to the next level, and counts that this level wrote a line of its array."""
+        """Emits code that writes a dirty line to the next level, and counts this write for the array that the line belongs to."""
         self._count_written(fn, line)
         if not self.is_last:
             fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
@@ -246,7 +246,7 @@ class _LevelFunctions:
         count_written(fn, self.layout, self.number, line)
 
     def _written(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `written_k`: level k gets a dirty line, or a write, from the level above."""
+        """Emits the body of `written_k`: level k gets a dirty line that the level above writes back, or a write that it passes on."""
         found = self.sets.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)

@@ -35,8 +35,8 @@ def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when:
 
 
 def unit(layout: StateLayout) -> Unit:
-    """Returns the LLVM function `use`, which moves a line to the top of the stack and, for each cache capacity in which the access
-    misses, counts the miss.
+    """Returns the LLVM function `use`, which makes the access to a line: it moves the line to the top of the stack, and counts a
+    miss for each fully associative cache that is too small to have kept the line until then.
     """
     fn = FunctionBuilder("internal fastcc void @use(ptr %state, ptr %count, i32 %node)")
     fn.attributes = "nounwind noinline"
@@ -126,7 +126,7 @@ def _length(fn: FunctionBuilder, layout: StateLayout) -> str:
 
 
 def _tail(fn: FunctionBuilder, layout: StateLayout, number: int) -> str:
-    """Emits code for the address of this number: that of the last node, from the top of the stack, that a cache with capacity
-    number `number` holds.
+    """Emits code for the address at which the state keeps the tail of capacity number `number`: the lowest node of the stack that a
+    cache of this capacity still holds.
     """
     return fn.emit(f"getelementptr i8, ptr %state, i64 {layout.tails + 8 + 4 * number}")

@@ -80,7 +80,7 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
-        """Emits code that looks for a line in a cache, without a use of it.
+        """Emits code that looks for a line in a cache; this is no access, so the order in which lines are replaced stays as it is.
 
         instance: the cache's number; by default that of the thread whose access is made.
         """
@@ -111,11 +111,11 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def make_dirty(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits code that marks a line that was found as dirty, without a use of it."""
+        """Emits code that marks a line that was found as dirty; this is no access, which would change what is replaced next."""
 
     @abstractmethod
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits code that marks a line that was found as clean, without a use of it."""
+        """Emits code that marks a line that was found as clean; this is no access, which would change what is replaced next."""
 
     @abstractmethod
     def declarations(self) -> dict[str, str]:
@@ -207,7 +207,7 @@ class SetAssociative(SimulatedLevel):
         return fn.emit(f"shufflevector {self.type} {first}, {self.type} poison, {self.type} zeroinitializer")
 
     def _bits(self, fn: FunctionBuilder, mask: str) -> str:
-        """Emits code for a vector of one bit for each way as an integer."""
+        """Emits code that converts a vector with one bit for each way (`mask`) to an integer with these bits."""
         return fn.emit(f"bitcast {self.mask} {mask} to i{self.ways}")
 
 
@@ -323,8 +323,8 @@ class Plru(SetAssociative):
         }
 
     def _away(self, way: int) -> tuple[int, int]:
-        """Returns (nodes, bits): masks of the tree's nodes on the path to a way, and of those of them that must be 1 so that the
-        path leads elsewhere.
+        """Returns (nodes, bits), two masks with a bit for each node of the tree: the nodes on the path to a way, and those of them
+        that must be 1 to lead away from it; the other nodes on the path must be 0.
         """
         node, mask, bits = way + self.ways, 0, 0
         while node > 1:

@@ -26,8 +26,8 @@ _KIND = 7  # the bits of a kind
 
 
 def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
-    """Yields LLVM functions with the names of those of cache level `number`, which threads share. Instead of simulating the level,
-    they append a request to the thread's buffer.
+    """Yields LLVM functions that are called like those of cache level `number`, which threads share, but append a request to the
+    thread's buffer; another simulator, which has the level, serves it later.
     """
     yield _note()
     yield _request(f"touch_{number}", "i32 %write", f"or i32 %write, {USE}")
@@ -145,8 +145,8 @@ again:
 
 
 def _by_time(layout: StateLayout) -> str:
-    """Returns LLVM blocks that choose the thread with the earliest request, and compute the time up to which its requests come
-    before those of all others.
+    """Returns LLVM blocks that choose the thread whose next request has the earliest time, and compute the time of the earliest
+    request of all others: until then this thread is served.
     """
     threads = layout.threads
     return f"""entry:
@@ -190,8 +190,8 @@ running:
 def _each_in_turn(layout: StateLayout) -> str:
     """Returns LLVM blocks that choose the thread to serve next, in turn, passing over threads that are at a barrier.
 
-    They are used where every access is a request, so that threads can simply alternate. Whose turn it is, and how many threads in a
-    row were at a barrier, is kept in the last of the four words of the first two threads.
+    They are used where every access is a request, so that threads can simply alternate. Of the four words that each thread has, the
+    last word of thread 0 keeps whose turn it is, and that of thread 1 how many threads in a row were at a barrier.
     """
     return f"""entry:
   %turn.at = getelementptr i64, ptr %heads, i64 3

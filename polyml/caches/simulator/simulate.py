@@ -118,8 +118,7 @@ def simulate(
     places: the addresses of the arrays; by default those of the compiled kernel's allocations.
     threads: how many run the program, and whether their caches are coherent.
 
-    Raises PolymlValueError for arrays of more lines than the simulator numbers, for more threads than it runs, and where data
-    decide which elements are used.
+    Raises PolymlValueError where arrays or threads are too many for the simulator, and where data decide which elements are used.
     """
     found = trace.references(program)
     where = dict(placed(program, sizes, threads=threads.count) if places is None else places)
@@ -157,10 +156,11 @@ class _Layouts:
 
 
 def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadModel, arrays: int, lines: int) -> _Layouts:
-    """Returns the layouts of the simulators, which say which of them has which cache levels.
+    """Returns how the cache levels are divided between each thread's own simulator and the shared one, and how their data are laid
+    out.
 
-    Where a shared inclusive level, or a coherent write, can remove lines from the caches of other threads, the shared simulator has
-    all levels.
+    The shared simulator has the levels from the first that threads share on. It has all levels where an access of one thread can
+    remove lines from the own caches of another: if a shared level is inclusive, or writes are coherent.
 
     arrays, lines: how many arrays and cache lines the program uses.
     """
@@ -257,7 +257,13 @@ def _function(code: Code, name: str, pointers: int, *others: type) -> Callable[.
 
 
 def _counts(row: np.ndarray, own: StateLayout, classify: bool, coherent: bool) -> Counts:
-    """Returns the counts of one reference from its row of counters."""
+    """Returns the counts of one reference.
+
+    row: the values of the reference's counters.
+    own: the layout, which says what each counter is.
+    classify: whether misses of fully associative caches were counted; if not, the result has () for them.
+    coherent: whether misses of lines that other threads wrote were counted; if not, the result has () for them.
+    """
     numbers = range(len(own.levels))
     cold = [0 if number in own.numbers else number for number in numbers]  # all of a thread's caches have seen the same lines
     return Counts(

@@ -82,7 +82,7 @@ class StateLayout:
 
     @property
     def written(self) -> int:
-        """Returns the byte offset of an array of counters, [array, level], of the lines that a level wrote back."""
+        """Returns the byte offset of an array [array, level] of counters: how many lines of the array each level wrote back."""
         return state_header.HEADER_BYTES
 
     @property
@@ -153,8 +153,8 @@ class StateLayout:
         return self._offsets["seen", number]
 
     def lost(self, number: int) -> int:
-        """Returns the byte offset of tables, one for each cache of a level, with a byte for each line of memory: 1 where another
-        thread's write removed it.
+        """Returns the byte offset of tables, one for each cache of a level, with a byte for each line of memory: 1 where the cache
+        had the line until another thread wrote to it.
         """
         return self._offsets["lost", number]
 
@@ -182,8 +182,8 @@ class StateLayout:
 
     @property
     def tails(self) -> int:
-        """Returns the byte offset of the number of lines in the stack (i64), behind which there is, for each capacity, the number
-        of the last node from the top that a cache of this capacity holds (i32).
+        """Returns the byte offset of the number of lines in the stack (i64). Behind it is, for each capacity, the number of the
+        lowest node that a cache of this capacity still holds (i32).
         """
         return self._offsets["tails"]
 

@@ -211,7 +211,9 @@ class _Tracer(ConstantBody):
         self.counted(CountedLoop(node, start, start))
 
     def _chunk_bounds(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-        """Emits the first and last iterator of one chunk of a loop. share: the chunk's number, and how many chunks there are."""
+        """Emits code for the bounds of one chunk of a loop; returns (first iterator, last iterator). share: (the chunk's number,
+        how many chunks there are).
+        """
         if node.last:
             return balanced_chunk(self, node, lower, upper, share)
         return equal_chunk(self, node, lower, trips(self, node, lower, upper), share)
@@ -231,8 +233,8 @@ class _Tracer(ConstantBody):
     # -- uses ------------------------------------------------------------------------------------------------------
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop. For an innermost loop, code before it adds the number of accesses of all its iterations to the counters at
-        once.
+        """Emits a loop, and returns what it hands over to the next one. In front of an innermost loop, code adds the number of
+        accesses of all its iterations to the counters at once.
         """
         inside = [node for node in loop.node.body if isinstance(node, Instance)]
         if len(inside) < len(loop.node.body):
@@ -335,12 +337,12 @@ class _AccessEmitter:
         return self._tracer.fn.emit(f"ptrtoint ptr {self._tracer.pointer(use.array, use.subscripts)} to i64")
 
     def _seldom(self, innermost: _InnermostLoop) -> dict[_ReferenceUse, str]:
-        """Returns {access: condition} for accesses that the stack (all lines in the order of their last use) need not see in every
-        iteration; it sees them in iterations in which the condition holds.
+        """Returns {access: condition} for accesses that are left out of the stack (all lines in the order of their last use) in
+        iterations in which the condition does not hold.
 
-        These accesses stay in one line for some iterations, of which the stack sees the first and the last. Between these, the line
-        may be lower in the stack than it should be, by the lines used since the first one. They are so few that every capacity
-        holds them, so no count depends on it, and after the last one the stack is as it should be.
+        Such an access stays in one line for several iterations, and only the first and the last of them are shown to the stack.
+        Meanwhile the line may lie a few places too low; this changes no count, since even the smallest capacity holds all lines
+        that are used in this time.
         """
         body, loop, line_bytes = self._tracer, innermost.loop, self._tracer.layout.line_bytes
         uses = [use for inside in loop.body if isinstance(inside, Instance) for use in self._uses(inside)]

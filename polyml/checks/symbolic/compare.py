@@ -90,8 +90,8 @@ def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, .
 def _as_of(
     events: Sequence[InstanceEvent], named: Mapping[str, str], kept: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Instance, InstanceEvent]]:
-    """Yields (instance, event) for the events of statements that were made from statements of the first SCoP; `instance` has the
-    name and the iterators of the first SCoP.
+    """Yields (instance, event) for each event of a statement that was made from one of the first SCoP; `instance` is the instance
+    of this older statement that the event stands for.
 
     named: {statement: the statement of the first SCoP that it was made from}.
     kept: {statement of the first SCoP: the positions of the iterators that identify its instances}.
@@ -155,8 +155,8 @@ def _left_by(touch: Touch) -> str:
 
 
 def _values_differ(before: Run, after: Run, scops: tuple[Scop, Scop], named: Mapping[str, str], terms: Terms) -> Finding | None:
-    """Returns a finding about the first instance whose values instances of its statement compute more often in one run than in the
-    other; None where there is none.
+    """Returns a finding about the first instance whose values occur in one run but not, or less often, in the other; values are
+    compared among all instances of a statement. None where each statement computes the same values as often in both runs.
 
     named: {statement of the second SCoP: the statement of the first that it was made from}.
     """

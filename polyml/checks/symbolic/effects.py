@@ -61,7 +61,12 @@ class _Loaded:
 
 @dataclass(frozen=True)
 class _AffineInteger:
-    """An _AffineInteger is a step in the computation of an expression: an integer that compiled code gets from the iterators."""
+    """An _AffineInteger is a step in the computation of an expression: an integer that is an affine expression of iterators and
+    parameters.
+
+    code: computes the integer.
+    dtype: the type that it has.
+    """
 
     code: CodeType
     dtype: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 class Finding:
     """A Finding is a difference between what a pass was given and what it made.
 
-    what: the difference, as a sentence without its end.
+    what: the difference, as a sentence without the full stop.
     instance: the statement instance that shows it, `S1[3, 4]`; "" where no single one does.
     element: the array element that shows it, `A[2, 4]`; "" where no single one does.
     sizes: the values of the parameters with which it was found.
@@ -31,8 +31,8 @@ class Finding:
 
 
 class Violation(Exception):
-    """A Violation is raised where a run cannot go on because the program does something that is wrong by itself, such as a conflict
-    of iterations that run at the same time, or a read of memory that holds another element.
+    """A Violation is raised where a run of a program cannot go on because of what the program itself does, such as a conflict of
+    iterations that run at the same time, or a read of memory that holds another element.
     """
 
     def __init__(self, finding: Finding):

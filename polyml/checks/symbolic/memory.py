@@ -37,9 +37,9 @@ class Cell(NamedTuple):
 class Memory:
     """A Memory holds all arrays of a SCoP at given sizes, with symbolic values as elements.
 
-    An array with a window has memory only for some elements at a time, those from `low` on: element e lies at e - low, or, where
-    storage is folded, at that modulo the window's length, so that elements share locations. Reading a location that holds another
-    element is a violation.
+    Of an array with a window, only the elements in a moving range, which begins at `Window.low`, have memory at a time. In a
+    dimension with storage folding, an element lies at (index - low) modulo the window's length, so that several elements share a
+    location. Reading a location that holds another element is a violation.
     """
 
     def __init__(self, scop: Scop, windows: Mapping[str, Window], sizes: Env, table: AccessTable, terms: Terms):
@@ -94,8 +94,8 @@ class Memory:
         return cell
 
     def at_first(self, array: str, index: Index) -> Cell:
-        """Returns the content of an element before anything wrote it: the argument's element, or, for an array that is no argument,
-        a value that equals no other.
+        """Returns the content that an element has before anything writes it: a symbol for the argument's element, or, for an array
+        that is no argument, a symbol that equals no other value.
         """
         known = self._first.get((array, index))
         if known is not None:
@@ -124,8 +124,8 @@ class Memory:
             self._cells[array].clear()
 
     def visible(self) -> dict[Place, Cell]:
-        """Returns {memory location: content} of changed elements: those of arrays that the caller sees, and variables without
-        dimensions, as these may be results.
+        """Returns {memory location: content} of the elements that changed and that the caller may see afterwards: those of arrays
+        that are not local, and of all variables without dimensions, as these may be results.
         """
         shown = (a for a in self._arrays.values() if a.role is not Role.LOCAL or not a.shape)
         cells = {(a.name, index): cell for a in shown for index, cell in self._cells[a.name].items()}

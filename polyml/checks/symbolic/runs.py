@@ -226,8 +226,8 @@ def _shares(node: Loop, first: int, last: int) -> Iterator[tuple[int, int, int]]
     """Yields (thread, iterator, end) for each iteration of a parallel loop from `first` to `last`, as it is divided among the
     threads; `end` is the last iterator of the thread's chunk.
 
-    A loop whose program uses that end may be divided anywhere, so its chunks get different lengths, which are no multiples of its
-    step.
+    A loop whose body uses `end` must be right wherever it is divided, so its chunks get different lengths, which are no multiples
+    of its step. In other loops `end` is not used and is always `last`.
     """
     if not node.last:
         values = range(first, last + 1, node.step)

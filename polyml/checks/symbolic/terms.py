@@ -83,8 +83,8 @@ class Terms:
         return found
 
     def _total(self, term: Term, operator: str, identity: Term) -> Total:
-        """Returns the members of a term as a sum by an operator: those of such a sum, none for the identity, and else the term
-        itself.
+        """Returns a term as a Total, a sum by the given operator: that of its members where it is such a sum, the empty one where
+        it is the identity, and else one whose only member is the term.
         """
         known = self._sums.get(term)
         if known is not None and known[0] == operator:
