@@ -12,10 +12,10 @@ _NONE = np.iinfo(np.int64).max
 def wavefronts(addresses: np.ndarray, takes_part: np.ndarray, element_bytes: int, machine: Gpu) -> np.ndarray:
     """Returns how many passes through the banks of shared memory each request takes, as an array [request].
 
-    Successive words are in successive banks, each of which delivers one word per pass; lanes that access the same word share
-    it (NVIDIA, CUDA C++ Programming Guide, "Compute Capability 5.x, Shared Memory"). Lanes with 8 bytes go in two halves, those
-    with 16 in four quarters (CUDA C Programming Guide 4.2, F.4.3 "64-Bit Accesses"; newer ones do not tell otherwise), so that
-    the least number of passes is 2 and 4.
+    Successive words are in successive banks, each of which delivers one word per pass; lanes that access the same word share it
+    (NVIDIA, CUDA C++ Programming Guide, "Compute Capability 5.x, Shared Memory"). Where lanes access 8 bytes each, a warp's request
+    is made in two halves, and with 16 bytes in four quarters (CUDA C Programming Guide 4.2, F.4.3 "64-Bit Accesses"; newer editions
+    do not say otherwise), so that it takes at least 2 and 4 passes.
 
     addresses: in bytes, [request, lane].
     takes_part: which lanes make the access, [request, lane].

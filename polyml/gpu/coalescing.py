@@ -32,7 +32,8 @@ def requests(
     """Returns the requests for global memory of each of several accesses, summed up over all warps.
 
     points: { T[t] }, the values of the loops at which the accesses are made, without parameters.
-    addresses: the byte address of each access, as pieces (points where it is so, linear expression, divisor of that).
+    addresses: for each access, pieces (points, linear expression, divisor): at these points its byte address is the expression /
+        divisor.
     block: the block of threads that makes the accesses.
     most: how many warps are examined; of more, a sample is taken.
     """

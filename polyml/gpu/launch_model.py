@@ -208,9 +208,11 @@ class MappedKernel:
         return tuple(ends)
 
     def _one_iteration(self, loads: Sequence[ThreadAccess]) -> tuple[tuple[int, int], ...]:
-        """Returns ((v, v),), v being the middle one of the values of the outermost loop inside a thread; () where there is none.
+        """Returns ((v, v),), a first and a last value, where v is the middle value of the outermost loop inside a thread.
 
-        loads: the loads in the loop, whose values it is that count.
+        () is returned where none of the loads is in such a loop.
+
+        loads: the loads; v is halfway between the least and the greatest value that the loop has for any of them.
         """
         depth = self.kernel.depth
         ends = [value_range(use.points, depth) for use in loads if len(use.loops) > depth]

@@ -21,13 +21,14 @@ _FEWER = 1 << 13  # warps that are examined for a choice
 
 
 def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
-    """Returns the launches of the mapping with the least predicted time, with an L1 that holds nothing.
+    """Returns the launches of the mapping with the least predicted time, where the L1 cache is taken to keep nothing.
 
-    Of mappings that are about as fast it is the one on most multiprocessors, then with most warps up to half of what there may be,
-    then the first. The loop along which most accesses move by one element is x, else the innermost one; then follow the loops
-    further out. A thread has several iterations where that saves loads in a loop of its own.
+    Of mappings that are about as fast it is the one that uses most multiprocessors; of these, the one that holds most warps, of
+    which half of what a multiprocessor may hold is enough; of these, the first one tried. Axis x of the blocks is for the loop
+    along which most accesses move by one element, or else for the innermost one; the next axes are for the others, from the inside
+    outwards. Some mappings have several iterations for each thread, where that saves loads in a loop inside the thread.
 
-    block: sizes in place of those that are tried, with one iteration for each thread.
+    block: threads of a block along each axis, with one iteration for each; where it is empty, several sizes are tried.
     """
     order = _order(kernel)
     shapes = (tuple(block),) if block else SHAPES.get(min(len(order), 2), ((1,),))
@@ -49,10 +50,10 @@ def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
 
 
 def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yields (threads of a block along each axis, iterations of a thread along each axis) with several iterations of a thread.
+    """Yields mappings to try in which a thread runs several iterations of the grid's loops.
 
-    Nothing is yielded where that saves no loads: where each load inside a thread's own loop reads other elements along x, and along
-    y.
+    They are pairs (threads of a block along each axis, iterations of a thread along each axis). Nothing is yielded unless that
+    saves loads: unless some load in a loop inside a thread reads the same element in all iterations of the loop of axis x, or of y.
 
     order: positions of the grid's loops, that of axis x first.
     """

@@ -27,7 +27,7 @@ class Occupancy:
 
     @property
     def limiters(self) -> tuple[str, ...]:
-        """Returns the names of the resources that allow no more blocks."""
+        """Returns the names of the resources that keep a multiprocessor from holding more blocks: those whose limit is `blocks`."""
         return tuple(name for name, limit in self.limits.items() if limit == self.blocks)
 
 

@@ -37,9 +37,9 @@ class Buffer:
 
     loop, tile: it holds what `tile` iterations of `loop`, a thread's outermost loop, access.
     shape: how many elements it has along each dimension of the array.
-    uses, rows: the loads that read it, and for each its subscripts as linear expressions (coefficients by a loop's position,
-        constant).
-    first: the least subscripts in it, for the block and the tile whose loops begin at 0.
+    uses: the loads that read it.
+    rows: for each of these loads its subscripts, as linear expressions (position of a loop -> coefficient, constant).
+    first: for each dimension, the least subscript that the buffer holds for the block and the tile whose loops begin at 0.
     padding: unused elements at the end of each row.
     """
 
@@ -141,7 +141,8 @@ def _extent(mapped: Mapped, loop: str) -> int:
 def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copies: int, machine: Gpu) -> Requests:
     """Returns the requests for global memory that `copies` copies of an array's part to the buffer make together.
 
-    Each is counted as a whole box, with the mean of the sectors that it has at the places in a line where boxes begin.
+    Each copy is counted as a whole box of elements. A box may begin at several bytes of a cache line; its number of sectors is the
+    mean over these.
 
     place: the array's address and strides.
     """
@@ -195,8 +196,8 @@ def stores(buffer: Buffer, machine: Gpu) -> float:
 def loads(buffer: Buffer, use: ThreadAccess, mapped: Mapped, threads: Threads, machine: Gpu) -> float:
     """Returns how many wavefronts (passes through the banks) a warp's request takes that reads the buffer for a load.
 
-    It is the mean over the warps of a block. A request may begin anywhere in a bank's word: the byte with most wavefronts is
-    counted.
+    It is the mean over the warps of a block. A request may begin at any element in a bank's word, and is counted as if it began
+    where it takes most wavefronts.
     """
     rows = buffer.rows[buffer.uses.index(use)]
     steps = {

@@ -37,7 +37,7 @@ class ThreadAccess:
     held: the names of loops further inside, over which a register holds the element.
     points: { T[t] }, the values t of `loops` at which it is made.
     elements: { T[t] -> A[e] }, the element that it accesses at each point.
-    address: the byte address of the element, as pieces (points where it is so, linear expression, divisor of that).
+    address: pieces (points, linear expression, divisor): at these points the element's byte address is the expression / divisor.
     outermost: the values of the outermost loop inside the thread; None where the access is in none.
     """
 
@@ -161,10 +161,11 @@ class _ThreadAccessFinder:
         return found if found.is_single_valued() else None
 
     def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
-        """Yields the load and the store that are left of an array of whose elements a thread needs only one, held in a register.
+        """Yields a thread's load and store of the only element of an array that it needs, which a register holds in between.
 
-        The load comes first and the store last in the thread. There is no load where the thread stores the element before it loads
-        it, and neither of them for an array that is not in memory, or is local to this nest and needs no load.
+        The load is at the thread's start, the store at its end. There is no load where the thread stores the element before it
+        reads it. Nothing is yielded for an array that is not in memory, nor for a local array that no other nest accesses if it
+        needs no load.
 
         mine: the accesses to the array.
         whole: { T[host, grid] -> A[e] }, the element of each thread.
@@ -293,8 +294,8 @@ def value_range(points: isl.Set, dim: int) -> tuple[int, int]:
 def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
     """Yields disjoint convex parts of the points { T[t] }, with the addresses of accesses in each.
 
-    addresses: of one access in any number of pieces (points where it is so, linear expression, divisor of that), or of several
-        accesses in one piece each.
+    addresses: for each access, pieces (points, linear expression, divisor): at these points its byte address is the expression /
+        divisor. Of several accesses, each has one piece.
     """
     regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
     for number, region in enumerate(regions):
@@ -312,6 +313,6 @@ def _integer_rows(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
 
 
 def _row(row: LinearRow, divisor: int) -> LinearRow:
-    """Returns floor(row / divisor) as a linear expression, which then has this quotient as its only term."""
+    """Returns floor(row / divisor) as a linear expression: if `divisor` is not 1, a single term that stands for this quotient."""
     terms, constant = row
     return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)

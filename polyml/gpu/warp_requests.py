@@ -60,8 +60,9 @@ class AccessBlock:
 
     axes: dimension of the loops' values -> axis of the block whose threads run its iterations; other dimensions have no axis.
     grains: bytes of an element, a sector and a line.
-    items: dimension -> iterations of a thread, which makes the access once for all of them as they move no address; iteration v is
-        then thread v % size of block v // (size * items).
+    items: dimension -> how many iterations one thread runs, where these do not move the address: the thread makes the access once
+        for all of them. Iteration v is of thread v % size of block v // (size * items), for the `size` threads of a block along the
+        axis.
     """
 
     axes: Mapping[int, int]
@@ -119,9 +120,9 @@ class WarpRequests:
         self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
 
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
-        """Returns (dimension to sample, number of its first block, of its last block, iterations of a block); None for no sample.
+        """Returns the dimension to sample: (dimension, number of its first block, of its last block, iterations of a block).
 
-        At most `most` warps need no sample. A dimension without an axis, each of whose values counts as a block, is preferred.
+        None is returned for at most `most` warps. Without an axis each value of a dimension is a block; such dimensions come first.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
@@ -191,7 +192,8 @@ class WarpRequests:
         return first // self._size(dim), last // self._size(dim)
 
     def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _SampledValues:
-        """Returns first iterations of blocks: of each partial block, and of one full block for each byte of a line to begin at.
+        """Returns the first iterations of some blocks: each partial block, and a full one for each byte of a line where one may
+        begin.
 
         first, last: of the dimension; size: iterations of a block; steps: for each address, bytes from one iteration to the next.
         """
@@ -238,7 +240,7 @@ class WarpRequests:
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns two arrays [entry of the columns, warp]: whether all lanes are points of one part, and whether some may be."""
+        """Returns two arrays [entry of the columns, warp]: whether all its lanes make the access, and whether any of them may."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
         for part, item in product(self._parts, self._items):
@@ -260,7 +262,9 @@ class WarpRequests:
         return full, some
 
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """Returns what a thread's index in its block adds to a linear expression, [warp, lane]; None where a quotient rounds it."""
+        """Returns what a thread's index in its block adds to a linear expression, [warp, lane]; None where a quotient has the
+        index.
+        """
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
         found = np.zeros(self._exist.shape, np.int64)
@@ -286,7 +290,7 @@ class WarpRequests:
     def _of_address(self, warps: _Warps, number: int, starts: np.ndarray) -> tuple[np.ndarray, int]:
         """Returns the sums (requests, lanes, elements, sectors, lines) over requests for an address, and the most sectors of one.
 
-        number: which address. starts: in how many iterations of the free loops a request moves to each byte of a line.
+        number: the position of the address. starts: how many iterations of the free loops move requests to each byte of a line.
         """
         addresses, takes_part, weights = self._kinds(warps, number)
         total = np.zeros(5)

@@ -25,11 +25,11 @@ class CacheLevel:
     size_bytes, line_bytes: the size of one cache, and that of a line.
     ways: its associativity; 0: fully associative.
     shared_by: how many logical CPUs use it together; 0: all.
-    replacement: "lru" or "plru", a tree of bits.
-    writes: "back", a written line goes on when it is evicted, or "through", each write goes on at once; either way a write fetches
-        its line.
-    contents: "independent" of the levels above, "inclusive", what it evicts they evict too, or "exclusive", it has what the level
-        above evicted and nothing else.
+    replacement: "lru", the least recently used line is evicted, or "plru", an approximation of that by a tree of bits.
+    writes: "back", a written line goes on to the next level when it is evicted, or "through", each write goes on at once; either
+        way a write fetches its line.
+    contents: "inclusive", what it evicts is evicted from the nearer levels too; "exclusive", it holds what the next nearer level
+        evicted and nothing else; or "independent" of the nearer levels.
     """
 
     level: int

@@ -70,7 +70,10 @@ class Rate:
 
     @property
     def both(self) -> tuple[Figure, Figure]:
-        """Returns the rates of one part and of all parts. Raises ValueError where one of them is not known; measured ones are."""
+        """Returns the rates of one part and of all parts, both of which are known after a measurement.
+
+        Raises ValueError where one of them is not known.
+        """
         if self.one is None or self.all is None:
             raise ValueError("the rate is not known of one part and of all")
         return self.one, self.all

@@ -49,8 +49,9 @@ class Figures:
         """Returns the bandwidth of a level of memory from the level's table.
 
         place: the name of the level.
-        spread: whether a rate of all parts that the file lacks is one part's rate times their number.
-        private: whether each part has such a level of its own, so that this product is no mere estimate.
+        spread: whether a rate of all parts that the file lacks is taken to be one part's rate times their number; else it stays
+            unknown.
+        private: whether each part has such a level of its own; the product then has the origin of one part's rate, else "estimate".
         known: the keys that the table may have; (): any.
         """
         if known:
@@ -92,8 +93,9 @@ class Figures:
 
         One part's rate is converted first to the clock frequency at which all parts together run.
 
-        kind: what is measured, of `units.UNITS`.
-        private: whether the parts do not get in each other's way; else the product is an estimate.
+        kind: what is measured, a key of `units.UNITS`.
+        private: whether the parts do not get in each other's way; the product then has the origin of one part's rate, else
+            "estimate".
         """
         rate = self._rate(table, key, kind)
         if rate.all or not rate.one or self._parts == 1 and self.frequency.one == self.frequency.all:
@@ -125,10 +127,10 @@ class Figures:
         return found
 
     def _told(self, table: TomlTable, key: str) -> tuple[TomlTable, dict[str, str], str, str]:
-        """Returns the table in which the figures of a key are, their keys there, their origin and their source.
+        """Returns (the table that has the figures of a key, their keys in it, their origin, their source).
 
-        The keys are those that are there of "one" -> key and "all" -> key. Where the key's value is a text, not a table, the text
-        itself is the figure of "one".
+        The keys in it are a dict with "one" for the figure of one part and "all" for that of all parts, or only one of the two.
+        Where the key's value is a text, the text is the figure of one part: the result has `table` itself and {"one": key}.
         """
         if not isinstance(table.data[key], dict):
             return table, {"one": key}, self._origin, self._source

@@ -44,7 +44,7 @@ EXAMPLES = {
 class Quantity:
     """A Quantity is a number in bytes, Hz, bytes per second, operations per second, seconds, joules or joules per byte.
 
-    per_cycle: whether it is per cycle, or in cycles, instead.
+    per_cycle: whether it is per clock cycle where these are per second, or in clock cycles in place of seconds.
     """
 
     value: float
@@ -82,7 +82,10 @@ def quantity(text: str, kind: str) -> Quantity:
 
 
 def _near(unit: str, kind: str) -> str:
-    """Returns the known unit of a kind that was probably meant by another text, or ""."""
+    """Returns the known unit that is spelled most like an unknown one; "" where none is close to it.
+
+    kind: the kind of quantity whose units are searched, a key of UNITS.
+    """
     same = {known.lower(): known for known in UNITS[kind]}
     near = difflib.get_close_matches(unit.lower(), same, n=1)
     return same[near[0]] if near else ""

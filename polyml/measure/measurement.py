@@ -71,8 +71,8 @@ class _Best:
     """A _Best is the run of a job that had the highest rate.
 
     passes_per_s: how often per second each thread went over its data.
-    quiet: whether other programs hardly disturbed it: the calling thread was nearly always on a CPU, and each part of the work had
-        a thread of its own.
+    quiet: whether other programs hardly disturbed it: the calling thread was nearly always on a CPU, and each thread's part of the
+        work was run by a thread of its own.
     """
 
     passes_per_s: float
