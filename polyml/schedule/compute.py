@@ -77,7 +77,7 @@ class ScheduleRequest:
 
     machine: the CPU that the schedule is for.
     tile, parallel: whether there may be tiles, and loops for threads.
-    alone: whether one thread runs the whole kernel; wavefronts of tiles over time are then larger, or not worth it.
+    alone: whether one thread runs the whole kernel; tiles over time are then larger, or there are none where they do not pay.
     cut: whether components may be in slabs, in tiles over time or in chunks of rows.
     fusion: the choice of fused loops, as in `Options`.
     pieces: statements that index-set splitting made; their nests keep the source's order (`distribution.divide`).
@@ -331,10 +331,10 @@ class _Planner:
         return self._mapped(part, self.request.sizes)[:2] if tree is None else (tree, notes)
 
     def _sizes_in(self, cut: Slabs, scop: Scop) -> Mapping[str, int] | None:
-        """Returns values of parameters by which a slab's parts choose tiles; SLAB is where it begins. None where sizes are unknown.
+        """Returns values of parameters for which the parts of a slab choose their tiles; None where sizes are unknown.
 
-        The slab is the loop's first one; where index sets are split, it is the middle one, since the pieces before and behind it
-        are then of the same size.
+        Among them is SLAB, the iteration at which the slab begins. The values are those of the loop's first slab; where index sets
+        are split, of the middle one, since the pieces before and behind it are then of the same size.
         """
         sizes = self.request.sizes
         return None if sizes is None else {**sizes, SLAB: middle(cut, scop, sizes) if self._is_divided(scop) else 0}
@@ -344,7 +344,7 @@ class _Planner:
     ) -> tuple[isl.Schedule, Notes]:
         """Returns the schedule of one part of a component's slabs, searched and tiled as if it were a kernel of its own, and notes.
 
-        sizes: values of parameters, SLAB among them, to choose tiles by.
+        sizes: values of parameters to choose tiles by; among them is SLAB, the iteration at which the slab begins.
         instances: those of the part.
         """
         scop, dependences = restricted(component.scop, component.dependences, instances)

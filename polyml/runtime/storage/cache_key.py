@@ -65,21 +65,21 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
 
 
 def sized_key(name: str, sizes: Sizes | None) -> str:
-    """Returns the name in the cache of the code for some sizes; `name` itself for the code for all sizes.
+    """Returns the name under which the cache keeps the code for some sizes; `name` itself for code that serves all sizes.
 
-    Sizes between the same limits have the same name, since the code made for one of them may be used for all of them.
+    Calls whose sizes have the same limits (`Sizes.limits`) share a name, since code made for one of them may serve all of them.
 
     name: that of `content_key`
-    sizes: None for all sizes
+    sizes: None for code that serves all sizes
     """
     return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.is_related}"))
 
 
 def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:
-    """Returns the names in the cache under which code for these sizes may be found, in the order in which to look.
+    """Returns the names under which the cache may have code for these sizes, the one to look for first in front.
 
     name: that of `content_key`
-    sizes: None for all sizes
+    sizes: None for code that serves all sizes
     """
     return (name,) if sizes is None else (sized_key(name, sizes), name)
 

@@ -62,7 +62,7 @@ def _name(kernel: str, form: int) -> str:
 def _has_ended(cache: Cache, name: str) -> bool:
     """Returns whether a marker (a file that a process writes while it compiles) is in the cache though that process is gone.
 
-    A marker older than LASTS_SECONDS is removed and does not count.
+    A marker older than a day is removed and does not count.
 
     name: the marker's name in the cache.
     """

@@ -171,10 +171,10 @@ class Cache:
         return Verified(count, tuple(damaged))
 
     def evict(self) -> None:
-        """Removes files that are no entries, and the least recently used entries where the cache exceeds its limit.
+        """Removes files that are no entries, temporary files of killed processes, and, where the cache exceeds its limit, entries.
 
-        Entries are removed until nine tenths of the limit are left, and also temporary files that a killed process left. Processes
-        that do this at the same time remove the same files.
+        The least recently used entries go first, until the cache has at most nine tenths of its limit. Processes that do this at
+        the same time remove the same files.
         """
         total, entries = 0, []
         for file in self._files(_TEMPORARY):
@@ -220,7 +220,7 @@ class Cache:
         return path == self._path(name)
 
     def _keep_limit(self, added_bytes: int) -> None:
-        """Removes what exceeds the limit, on the first write and whenever this process has added a sixteenth of the limit."""
+        """Runs `evict` at this process's first write, and then each time that it has written a sixteenth of the cache's limit."""
         if self._written_bytes is not None and self._written_bytes + added_bytes < self.limit_bytes // 16:
             self._written_bytes += added_bytes
             return
@@ -230,7 +230,7 @@ class Cache:
     def _files(self, suffix: str = _SUFFIX, layout: str = "") -> Iterator[_File]:
         """Yields the files of the cache whose names end as `suffix`.
 
-        layout: the version of the cache's folders, such as "v2", whose files are meant; "" for those of all versions.
+        layout: the version of the cache's folder structure, such as "v2", whose files are yielded; "": those of all versions.
         """
         for each in _folders(self.folder):
             if each.name != layout if layout else not _LAYOUTS.fullmatch(each.name):

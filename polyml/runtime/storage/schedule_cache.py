@@ -42,11 +42,11 @@ def remembered(
 ) -> Scheduled:
     """Returns a schedule of a SCoP: one that the cache has and that is proved to be legal, else what `compute` finds.
 
-    A schedule from the cache is charged with as many operations of isl, whose number is limited, as its search once took, so that
-    later stages decide the same with and without the cache.
+    A compilation may use a limited number of isl's operations. A schedule from the cache counts as if it had used as many as its
+    search once did, so that later stages decide the same with and without the cache.
 
     cache: where schedules are kept; None: nowhere.
-    budget: seconds for the whole compilation; a search that takes longer is given up, so the schedule may depend on them.
+    budget: seconds for the whole compilation; a search that takes longer is given up, so the schedule may depend on this number.
     """
     if cache is None:
         return compute(scop, dependences, request, reductions)
@@ -101,10 +101,10 @@ def _read(known: dict) -> Scheduled:
 
 
 def scop_key(scop: Scop) -> str:
-    """Returns a text of all in a SCoP that its schedule depends on, by which the cache finds the schedule.
+    """Returns a text of everything in a SCoP on which its schedule depends; the cache finds the schedule by it.
 
-    Neither the kernel's name nor places in its source are in it, and of types only the sizes. Names of arrays, parameters and
-    iterators are, since notes mention them.
+    It leaves out the kernel's name, positions in the source, and of types all but their sizes. It has the names of arrays,
+    parameters and iterators, since the notes that are kept with a schedule mention them.
     """
     lines = [", ".join(p.name for p in scop.parameters), str(scop.context), str(scop.schedule)]
     lines += map(_array_key, scop.arrays.values())

@@ -87,9 +87,9 @@ class SizeRelation:
 
 
 def size_relations(extents: Iterable[tuple[str, int, int]]) -> tuple[SizeRelation, ...]:
-    """Returns, for each extent that differs by at most NEAR from an earlier one of the same dimension, how the two differ.
+    """Returns, for each extent that equals an earlier one of the same dimension, or almost does, by how much the two differ.
 
-    An extent is compared with those before it of other arrays, in order, but not with extents for which a relation was found.
+    Almost: they differ by at most NEAR. An extent is compared, in order, with those earlier ones for which no relation was found.
 
     extents: (array, dimension, extent).
 

@@ -62,9 +62,9 @@ class Divided:
 
 
 def divide(scop: Scop, found: Dependences) -> Divided | None:
-    """Returns the SCoP with index sets split and nests distributed, where that makes loops free of dependences.
+    """Returns the SCoP with index sets split and nests distributed, where more loops then carry no dependence.
 
-    None where it frees no loop, or where the nests cannot be distributed.
+    None where no further loop would be without dependences, or where the nests cannot be distributed legally.
     """
     cuts = freeing_partitions(scop, found)
     if not cuts:

@@ -38,10 +38,10 @@ def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everythin
 
 
 class _FusionCriteria:
-    """The conditions under which two groups of statements, children of a sequence, are fused; each answer is computed once.
+    """The conditions under which two groups of statements, children of a sequence, are fused; answers are remembered.
 
     everything: whether groups are fused wherever it is legal.
-    separate: pairs of groups found not to be fused, by their filters, each with whether other groups stood between the two.
+    separate: pairs of groups that are known not to be fused: the filters of both, and whether other groups are between the two.
     """
 
     def __init__(self, scop: Scop, dependences: Dependences, everything: bool):

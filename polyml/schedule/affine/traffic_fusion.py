@@ -247,7 +247,7 @@ class _TrafficFusion:
         self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
 
     def _time(self, moved: float, group: _FusedNests | None) -> float:
-        """Returns the time to move bytes, 1 being one byte's time on all threads. group: the fused nests; None: nests not fused."""
+        """Returns the time to move bytes in nests (fused: `group`; not fused: None), in units of a byte's time on all threads."""
         cores = self._setting.machine.cores if self._setting.parallel else 1
         if group is not None and group.parallel:
             return moved + JOINING * cores * sum(map(self._traffic.array_bytes, group.partial))
@@ -295,7 +295,7 @@ class _TrafficFusion:
     def _together(
         self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
     ) -> _FusedNests | None:
-        """Returns both nests in one loop; None where that, or tiles that run the first before the second, breaks dependences."""
+        """Returns both nests in one loop; None where that, or tiles with all of `first` before `second`, would be illegal."""
         pairs = self._dependences_of(first.domain, second.domain, prefix)
         if not _forward(pairs, shared):
             return None

@@ -17,9 +17,11 @@ ASSUMED = 2000  # elements along each dimension where sizes are not known
 
 
 class Traffic:
-    """The memory traffic of nests of one SCoP at given sizes, in bytes: each element accessed moves once, each written once more.
+    """The memory traffic of nests of one SCoP at given sizes, in bytes.
 
-    sizes: values of parameters; None: ASSUMED for each, and the attribute `note` says so.
+    Each element that is accessed is moved once, and each element that is written is moved once more.
+
+    sizes: values of parameters; None: all have the same value, ASSUMED, and the attribute `note` says so.
     """
 
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):

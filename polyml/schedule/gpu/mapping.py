@@ -158,7 +158,7 @@ def mapped(nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: 
 
 
 def check_block(sizes: Sequence[int], most: int) -> None:
-    """Raises ConfigError for a block that has no or more than three sizes, a size below 1, or too many threads.
+    """Raises ConfigError unless a block has one, two or three sizes, each of them at least 1, and no more than `most` threads.
 
     sizes: threads along each axis.
     most: threads of a block at most.

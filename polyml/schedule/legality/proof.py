@@ -55,8 +55,10 @@ class _BandMember:
 class Pairs:
     """Pairs of instances { S[i] -> T[j] }, source and sink, which the loops seen so far do not put in order.
 
-    some: pairs that include these.
-    tiles: loops over tiles; only those pairs of `some` are meant whose ends are in one iteration of each of them.
+    The pairs are those of `some` whose source and sink are in the same iteration of every loop of `tiles`.
+
+    some: { S[i] -> T[j] }, a relation that has all of the pairs and maybe more.
+    tiles: loops over tiles.
     """
 
     some: isl.UnionMap
@@ -153,7 +155,10 @@ def runs_once(schedule: isl.Schedule, instances: isl.UnionSet) -> bool:
 
 
 def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
-    """Returns whether the subtree runs every one of the instances { S[i] } that it is to run once, and no more than once."""
+    """Returns whether the subtree runs each of some instances exactly once.
+
+    instances: { S[i] }, those that the nodes above let through to the subtree.
+    """
     kind = node.get_type()
     if kind == NODE.leaf:
         return True

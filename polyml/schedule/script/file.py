@@ -79,7 +79,7 @@ class Saved:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Returns values that are equal for two saved schedules exactly if they are the same loops of one kernel and its sizes."""
+        """Returns values that are equal for two saved schedules exactly if both are the same loops of one kernel, at equal sizes."""
         return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:

@@ -82,7 +82,7 @@ class Problem:
 
 @contextmanager
 def _proof() -> Iterator[None]:
-    """Runs a `with` block within OPERATIONS of isl; raises ScheduleError where these do not suffice for the proof."""
+    """Runs a `with` block with a limited number of isl's operations; raises ScheduleError where the proof needs more of them."""
     try:
         with budget(OPERATIONS):
             yield

@@ -102,7 +102,7 @@ class Schedule:
                                                         S
 
         Write tile(i=32, j=8), or tile({"S0.i": 32}). The loops must be directly inside one another; the order in which they are
-        named does not matter. Where `i` is parallel, `i_t` is then.
+        named does not matter. If `i` was parallel, `i_t` is parallel in its place.
         """
         if sizes is not None and not isinstance(sizes, Mapping):
             raise self._refused(
@@ -206,7 +206,9 @@ class Schedule:
                 for k: S[i, k]    ->        for k: S[i, k]; S[i + 1, k]
                                         (and iterations that are left over)
 
-        The loop must carry no dependence. Of a loop that is `vectorize`d, that many vectors run side by side.
+        The loop must carry no dependence.
+
+        count: how many iterations run together; where the loop is `vectorize`d, how many vectors.
         """
         step = f"unroll_jam({_words(loop, count)})"
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MOST_TOGETHER:

@@ -86,7 +86,10 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, si
 
 
 def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
-    """Returns the members along which the most deeply nested statements add up (`LoopRole.DEPTH`); the only member in any case."""
+    """Returns the band's members along which the most deeply nested statements add up (`LoopRole.DEPTH`).
+
+    The member of a band of one loop is returned whatever its role.
+    """
     names = list(scop.statements)
     return [m for m in band.members if len(band.members) == 1 or loop_role(m, scop, names) is LoopRole.DEPTH]
 
@@ -123,9 +126,11 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
     1. What statements that are not the most deeply nested ones write and the slab reads as operands (such as quotients by a pivot).
     2. What the third part reads as operands.
-    3. The rest, such as the product that updates the rest of a matrix. It is in the second part where it has too few dimensions.
+    3. The rest, such as the product that updates the rest of a matrix. Where some iterator of it is determined by the others, it is
+       no part of its own and runs in the second part.
 
-    Each part also has all that it depends on. Nothing is yielded where isl would take too long.
+    Each part also has all instances that it depends on and that are in no earlier part. Nothing is yielded where isl would take too
+    long.
 
     member: the loop that is cut.
     width: iterations of a slab.
@@ -176,10 +181,10 @@ def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, v
 
 
 def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]) -> Slabs | None:
-    """Returns slabs of two nested loops whose sums take in results of earlier sums, as in a triangular solve for one vector.
+    """Returns slabs of two nested loops whose later sums use the results of earlier ones, as in a triangular solve for one vector.
 
-    The first part has the updates that depend on nothing in the slab, for all rows at once; the second part is the rest. None where
-    the component has not two loops, or where no such first part is found.
+    The first part of a slab has the updates that depend on nothing in the slab; the second part is the rest. None where the
+    component has not two loops, or where no such first part is found.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band or _depth(scop.domain, scop) != 2:

@@ -43,9 +43,9 @@ def map_contractions(
 ) -> tuple[isl.Schedule, tuple[str, ...], bool]:
     """Returns the schedule with its contractions in blocked loops, notes on them, and whether the result is proved legal.
 
-    Where a layout would be illegal, the contractions remain as they are in the given schedule.
+    A contraction whose blocked loops would be illegal keeps the loops of the given schedule.
 
-    others: the pass on all other nests, whose result is proved together with the contractions.
+    others: the pass on all other nests, whose result is proved together with the contractions; it returns a schedule and notes.
     """
     scop, reductions = setting.scop, setting.reductions
     tree = parse_tree(str(schedule))
@@ -130,8 +130,8 @@ class _LayoutVariant:
 
     joins: which neighbours in a sequence may run in a contraction's tiles: those before and after it ("both"), "before" or "none".
     only: the statements that may be contractions.
-    diagonal: whether, in a register tile that a triangle's diagonal cuts, the iterations of the depth that the diagonal cuts run
-        "first", "last", or in their order ("within").
+    diagonal: in a register tile that a triangle's diagonal cuts, when the iterations of the depth (the loops that add up) run that
+        not all elements of the tile have: "first", "last", or in their order ("within").
     """
 
     joins: str
@@ -160,7 +160,7 @@ class _ContractionLayout:
         """Returns the tree with the contractions in it in blocked loops; the node itself where there are none.
 
         names: the statements that reach the node.
-        fixed: the loops around the node, as "S.i".
+        fixed: the loops around the node; "S.i" is the loop over iterator i of statement S.
         """
         if "filter" in node:
             names = names_in(node["filter"])
@@ -190,9 +190,10 @@ class _ContractionLayout:
     def _joined(self, parts: list[Tree], fixed: frozenset[str]) -> list[Tree]:
         """Returns a sequence's children; a contraction becomes one child with the neighbours that can run in its tiles.
 
-        Those neighbours access each element of its result once (companions), and its whole depth is in one block.
+        These neighbours access each element of the contraction's result once (companions). They are joined to it only where all its
+        iterations that add to an element are in one block.
 
-        fixed: the loops around the sequence, as "S.i".
+        fixed: the loops around the sequence; "S.i" is the loop over iterator i of statement S.
         """
         parts = list(parts)
         position = 0
@@ -216,7 +217,7 @@ class _ContractionLayout:
         One statement multiplies and adds, and all others access each element of its result once, before or after it.
 
         names: the statements that reach the children, where these have no filters.
-        fixed: the loops around them, as "S.i".
+        fixed: the loops around them; "S.i" is the loop over iterator i of statement S.
         """
         leaves = []
         for part in parts:
@@ -278,9 +279,9 @@ class _ContractionLayout:
                 yield _NestedStatement(self._setting.scop.statements[name], own, frozenset(own[k] for k in coincident), permutable)
 
     def _axes(self, leaf: _NestedStatement, fixed: frozenset[str]) -> tuple[ContractionAxis, ...] | None:
-        """Returns a statement's loops (but for the fixed ones) with their roles in a contraction; None where they make none.
+        """Returns a statement's loops inside the fixed ones with their roles in a contraction; None where they make no contraction.
 
-        fixed: the loops around the contraction, as "S.i".
+        fixed: the loops around the contraction; "S.i" is the loop over iterator i of statement S.
         """
         statement = leaf.statement
         free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]

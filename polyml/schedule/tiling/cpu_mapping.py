@@ -125,9 +125,9 @@ class _Mapping:
     def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
         """Returns the iterations of a tile along each member of a band, chosen by the members' roles and the caches' sizes.
 
-        What a tile reads, for PANEL_VECTORS vectors, of the operand that changes along the panel (the vectors' loop) fills
-        DEPTH_SHARE percent of the first cache; what it reads of the other operand fills half of the second cache (Low et al.,
-        "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016).
+        The depth (the loops that add up) is such that what a tile reads, for a few vectors, of the operand that changes along the
+        panel (the vectors' loop) fills most of the first cache; the rows are such that what it reads of the other operand fills
+        half of the second cache (Low et al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 2016).
 
         roles: of the members, in their order.
         names: the statements below the band.
@@ -161,7 +161,7 @@ class _Mapping:
     def _tiled(self, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
         """Returns the band as loops over tiles, of which the outermost is for threads, around the band's own loops inside a tile.
 
-        Threads that share the loop over panels (the vectors' loop) take PANELS of them at a time.
+        Where the outermost loop is the panel's (the vectors' loop), a thread takes several of its tiles at a time, else one.
 
         sizes, roles: iterations of a tile and role, by member.
         """
@@ -170,10 +170,10 @@ class _Mapping:
         return self._for_threads(node, Band(band.members[:1], band.coincident[:1], True), outer_size)
 
     def _tiles_inside(self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
-        """Returns the node inside the band's loops over single iterations, and around them the loops over tiles.
+        """Returns the node inside the band's loops over single iterations, and these inside loops over tiles.
 
-        The loops over tiles are in the order batch, rows, depth, panel (`LoopRole`). The loop over the first member's tiles is left
-        to the caller. Only where that member is the panel it is here, too, and the caller's takes several of its tiles at a time.
+        The loops over tiles are in the order batch, rows, depth, panel (`LoopRole`). The first member gets none here, as the caller
+        adds it; but where it is the panel, it gets one here, and the caller adds a loop over several of its tiles at a time.
 
         sizes, roles: iterations of a tile and role, by member.
         """
@@ -271,7 +271,7 @@ class _Mapping:
 
 
 def _on(band: Band, node: isl.ScheduleNode) -> Band:
-    """Returns the band with its members restricted to the statements below the node, and without its choices of separate code."""
+    """Returns the band with its members restricted to the statements below the node; `Band.separate` is not taken over."""
     domain = node.get_universe_domain()
     return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
 
@@ -282,7 +282,9 @@ def _multiple(value: int, factor: int) -> int:
 
 
 def _divided(size: int, members: int, is_first: bool) -> int:
-    """Returns the tile size of one of several members that share a role: SHORT, or for the first one what the others leave.
+    """Returns the tile size of one of several members that share a role: a small constant, or for the first member what remains.
+
+    The sizes of all of them multiply to about `size`; a member that shares its role with no other one gets all of it.
 
     size: iterations of a tile of all of them, multiplied.
     members: how many there are.

@@ -24,11 +24,11 @@ STRIP = 32  # iterations a thread takes at a time
 
 
 def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, parallel: bool) -> isl.Schedule | None:
-    """Returns a schedule for statements that depend on each other in a cycle, in loops short enough to be outermost.
+    """Returns a schedule, for statements that depend on each other in a cycle, with the loops that add up outermost.
 
-    The loops that add up come first; in one step of these, the statements run one after the other, each in all other loops, one of
-    which goes to threads where it is parallel. None where the given schedule is not one permutable band, where statements have
-    no cycle, or where a long loop carries a dependence.
+    In one iteration of these, the statements run one after the other, each in all other loops, one of which goes to threads where
+    it is parallel. None where the given schedule is not one permutable band, where statements have no cycle, or where a loop with
+    many iterations carries a dependence.
     """
     node = schedule.get_root().child(0)
     if node.get_type() != NODE.band or not _has_cycle(dependences):
@@ -63,7 +63,10 @@ def _has_cycle(dependences: Dependences) -> bool:
 
 
 def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
-    """Returns whether the loop has at most SHORT iterations, whatever the sizes, for the most deeply nested statements."""
+    """Returns whether the loop has at most SHORT iterations, whatever the sizes are.
+
+    Only the most deeply nested statements count; for others, the loop may be longer.
+    """
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(scop.domain)
     depth = max(len(s.iterators) for s in scop.statements.values())
     deep = [m for m in polyhedra.pieces(times) if len(scop.statements[polyhedra.domain_name(m)].iterators) == depth]

@@ -154,7 +154,10 @@ def _nest(part: Tree, scop: Scop) -> _RowNest | None:
 
 
 def _loops(node: Tree) -> Tree | None:
-    """Returns the outermost band over single iterations, also below strips for threads; None where other loops are around it."""
+    """Returns the band of a nest's outermost loops over single iterations; None where the nest does not begin with it.
+
+    Only a parallel loop over strips, for threads, may be around that band.
+    """
     if node.get("mark") == PARALLEL:
         inside = node["child"].get("child", {})
         return inside["child"] if inside.get("mark") == POINT else None
@@ -170,7 +173,10 @@ def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
 def _chunks(
     nests: Sequence[_RowNest | None], start: int, scop: Scop, dependences: Dependences, handed: Mapping[str, frozenset[str]]
 ) -> Chunks | None:
-    """Returns the two or more nests from position `start` on that hand on the most arrays in shared chunks of rows; None for none.
+    """Returns the nests from position `start` on that can share a loop over chunks of rows, and so pass on the most local arrays.
+
+    A local array is passed on where several of these nests access it, and no other statement does. None where there is no such
+    array, or no two nests can share the loop.
 
     nests: the outermost sequence's, None for other nodes.
     handed: local arrays, each with the statements that access it (see `handed_on`).
@@ -227,9 +233,9 @@ def _shift(before: Sequence[_RowNest], shifts: Sequence[int], last: _RowNest, de
 
 
 def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> int:
-    """Returns how many rows a chunk has, so that what it has of the arrays fits the threads' second caches; 0 for no chunks.
+    """Returns how many rows a chunk has, so that a chunk's rows of the arrays fit into the second caches of all cores together.
 
-    There are none where that would be too few rows, or the arrays too small.
+    0 (no chunks) where that would be too few rows, or where the arrays are too small to gain from chunks.
     """
     total = sum(map(traffic.array_bytes, found.arrays))
     extent = max(polyhedra.value_at(scop.arrays[a].shape[0], traffic.sizes) for a in found.arrays)

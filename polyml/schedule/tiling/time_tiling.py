@@ -164,9 +164,10 @@ def _whole(node: Tree) -> Tree:
 
 
 def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
-    """Returns a component's sequential outermost loop { S[t, i] -> [(t)] }; None where it is parallel or no single iterator.
+    """Returns a component's loop over time { S[t, i] -> [(t)] }: its outermost loop, which must be sequential.
 
-    Where the component's loop is skewed, it is the outermost loop of the source.
+    Where that loop does not follow a single iterator, as after skewing, the source's outermost loop is returned instead; None where
+    it does not either, or where a loop of the outermost band is parallel.
     """
     for schedule in (component, scop.schedule.intersect_domain(component.get_domain())):
         top = schedule.get_root().child(0)
@@ -337,10 +338,12 @@ class _Sweep:
         return ROW if dim == self.rank - 1 else max(width // 8, LEAST)
 
     def _data(self, extents: tuple[int, ...], width: int, tiled: set[int]) -> int:
-        """Returns the bytes that a tile accesses, with those beside it that its shift from time step to time step adds.
+        """Returns the bytes that a tile accesses in all its time steps.
 
-        width: a tile's elements along the dimension of the wavefronts; in each other tiled dimension, half as many are added.
-        tiled: these other dimensions.
+        A tile moves as time goes on, so along each dimension of `tiled` half of `width` is added to its elements.
+
+        width: a tile's elements along the dimension of the wavefronts.
+        tiled: the other dimensions that are tiled.
         """
         size = self.element_bytes * width
         for d, extent in enumerate(extents):

@@ -292,7 +292,10 @@ class _LoopReader:
 
 
 def _inherited(directives: Directives) -> Directives:
-    """Returns what the loops inside inherit from the directives of a loop without a name: that they go over tiles, or nothing."""
+    """Returns the directives that the loops inside a loop without a name take over from it.
+
+    They go over tiles if the loop does so and has no other directive than `parallel`; else they have no directives.
+    """
     return (
         Directives(tile=directives.tile)
         if directives in (Directives(tile=True), Directives(tile=True, parallel=True))

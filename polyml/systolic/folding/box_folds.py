@@ -25,8 +25,10 @@ BlockRuns = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in
 
 
 def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
-    """Returns whether the formulas of this module hold: instances form a box, each coordinate of the array is an axis of it or
-    none, and instances read no values that others of them made, apart from sums to be added to.
+    """Returns whether the formulas of this module hold for a mapping.
+
+    They need instances that form a box, array coordinates that each follow one axis of the box or none, and instances that read no
+    values which others of them made, apart from sums that they add to.
     """
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
     is_plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
@@ -126,7 +128,8 @@ class BoxFolds:
     def _step(self, fold: Vector, later: Vector | None, padded: bool) -> FoldStep:
         """Returns the step of one fold.
 
-        fold, later: the lengths of the fold's blocks, and of those of the fold that runs after it; None after the last one.
+        fold: the lengths of the fold's blocks.
+        later: those of the fold that runs after it; None after the last one.
         padded: count the cycles as if every PE had instances.
         """
         active = Fraction(prod(self._extents(fold)), prod(fold))

@@ -52,7 +52,8 @@ class StreamTraffic:
 class Overlap:
     """An Overlap is a sequence of folds that each begin as soon as their PEs are free.
 
-    Stationary operands come in meanwhile, into a second register of each PE, and stationary results go out of one.
+    While a fold runs, the stationary operands of the next one come into a second register of each PE, and the stationary results of
+    the one before go out from a second register, too.
     """
 
     steps: tuple[FoldStep | RepeatedSteps, ...]
@@ -71,8 +72,9 @@ def is_stationary(mapping: SpaceTime, stream: DataStream) -> bool:
 
 
 def preloaded(recurrence: UniformRecurrence, mapping: SpaceTime) -> list[DataStream]:
-    """Returns the streams of operands that are in their PEs before a fold begins: stationary ones and, on an array of two
-    dimensions, those of another element in each instance.
+    """Returns the streams of operands that are in their PEs before a fold begins.
+
+    These are the stationary ones and, on an array of two dimensions, those of which each instance uses an element of its own.
     """
     operands = [s for s in recurrence.streams if s.use.kind == "operand"]
     return [s for s in operands if is_stationary(mapping, s) or not s.directions and len(mapping.space) > 1]
@@ -83,7 +85,8 @@ def traffic(
 ) -> Iterator[StreamTraffic]:
     """Yields how many elements each stream moves between the array and memory, with the results last.
 
-    entering: gives how many elements of a stream come from memory; for sums, how many elements each fold adds to, over all folds.
+    entering: gives how many elements of a stream come from memory. For a stream of sums it gives how many elements a fold adds to,
+        added up over all folds.
     leaving: gives how many results leave, where the nest adds nothing up.
     """
     chain = next((s for s in recurrence.streams if s.use.kind == "result"), None)

@@ -61,7 +61,7 @@ class FoldedDomain:
         self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
 
     def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
-        """Returns the map { [o, others] -> [o, f, others] } that inserts the numbers f of the blocks of rows and columns of a PE.
+        """Returns { [o, others] -> [o, f, others] }; f are the numbers of the block of rows and of the block of columns of a PE.
 
         o: the values of outer loops.
         others: the names of the coordinates behind them, such as axes, or time and PE.
@@ -96,9 +96,10 @@ class FoldedDomain:
             yield FoldPoints(number, corner, self._recurrence.points.intersect(inside).coalesce())
 
     def check_order(self) -> None:
-        """Checks that values which the nest makes go to the same fold or to a later one, and within a fold from PE to PE.
+        """Checks that values which instances make for others go to the same fold or to a later one, that none leaves a fold and
+        comes back to it, and that no two are on one wire at once.
 
-        Raises: IllegalSchedule where they do not.
+        Raises: IllegalSchedule where it is not so.
         """
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         for stream in self._recurrence.streams:
@@ -320,8 +321,8 @@ class FoldedDomain:
     def _outgoing(self) -> isl.Set:
         """Returns the points { [o, f, a] } (outer loops, blocks, axes) whose values leave the array for memory.
 
-        A value leaves where another fold or statement uses it, or where its array has it at the end; a sum leaves from the last
-        instance in a fold that adds to it.
+        A value leaves where another fold or statement uses it, or where it is the last one of its array element; a sum leaves from
+        the last instance in a fold that adds to it.
         """
         if self._recurrence.is_sum:
             leaves = self._points

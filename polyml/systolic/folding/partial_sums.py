@@ -23,11 +23,13 @@ from polyml.systolic.recurrences.recurrence import UniformRecurrence
 
 @dataclass(frozen=True)
 class PartialSums:
-    """PartialSums says how many partial sums wait in memory from one fold to another, when the folds run in the best order.
+    """PartialSums says how many partial sums wait in memory between the folds that add to them.
 
-    waiting: the most sums that wait at once.
-    order: the array's coordinates; from fold to fold, the blocks of the last one advance first.
-    returns: how many times partial sums come back to the array, over all sums.
+    The folds run in the order in which the fewest sums wait.
+
+    waiting: how many sums wait when most do.
+    order: the array's coordinates in the order of the loops over their blocks, outermost first; an iteration of all is a fold.
+    returns: how many times a partial sum is brought back from memory to the array, added up over all sums.
     """
 
     waiting: int
@@ -36,8 +38,9 @@ class PartialSums:
 
 
 def partial_sums(folds: Folds) -> PartialSums | None:
-    """Returns what is known of the partial sums that wait between folds; None for nests without sums, and where folds must keep
-    their order.
+    """Returns how many partial sums wait in memory between folds, with the folds in the order in which the fewest wait.
+
+    None for nests without sums, and where folds must keep their order, since some use values that others make.
     """
     streams = folds.recurrence.streams
     chain = next((s for s in streams if s.use.kind == "result"), None)
@@ -50,9 +53,9 @@ def partial_sums(folds: Folds) -> PartialSums | None:
 
 
 def most_waiting(folds: Folds, order: Sequence[int]) -> int:
-    """Returns the most partial sums that wait between folds at once.
+    """Returns how many partial sums wait in memory between folds when most do.
 
-    order: the array's coordinates; the blocks of the last one advance first.
+    order: the array's coordinates in the order of the loops over their blocks, outermost first.
     """
     if box_folds.applies(folds.recurrence, folds.mapping):
         return _most_in_box(folds, order)
@@ -60,10 +63,10 @@ def most_waiting(folds: Folds, order: Sequence[int]) -> int:
 
 
 def _most_in_box(folds: Folds, order: Sequence[int]) -> int:
-    """Returns the most partial sums that wait between folds at once, by a formula that holds for a box.
+    """Returns how many partial sums wait in memory between folds when most do, by a formula that holds for a box.
 
-    Folds run in nested loops: the outer loops, and one over the blocks of each coordinate, in `order`. Where such a loop does not
-    subscript the result, every element that the loops inside it go over waits for its next iteration; the outermost one counts.
+    Folds run in nested loops: the outer loops, and one over the blocks of each coordinate, in `order`. Where each iteration of such
+    a loop adds to the same elements, all that the loops inside it go over wait for the next one. The outermost such loop counts.
     """
     recurrence = folds.recurrence
     if recurrence.box is None or recurrence.lengths is None:

@@ -24,7 +24,7 @@ Cycles = Union[int, Fraction]
 
 @dataclass(frozen=True)
 class FoldStep:
-    """A FoldStep is what one fold takes of the array's time, in its position among other folds.
+    """A FoldStep says how long one fold keeps the array busy, and how soon the fold behind it may begin.
 
     shift_cycles: cycles to bring in stationary operands.
     active_cycles: cycles in which a PE runs instances, on average.

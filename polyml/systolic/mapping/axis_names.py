@@ -13,8 +13,8 @@ from polyml.systolic.recurrences.systolic_nest import SystolicNest
 
 
 def axis_names(nest: SystolicNest) -> tuple[str, ...]:
-    """Returns the name of each axis of a nest's index space: a loop of the deepest statement, or `t_turn` where statements are
-    interleaved along the loop t.
+    """Returns the name of each axis of a nest's index space: a loop of the deepest statement, or `t_turn` for the loop t where
+    statements take turns, such as one at even and one at odd points of the axis.
     """
     rows = nest.embedding(nest.statement.name).rows
     return tuple(loop if rows[k][k] == 1 else _free(f"{loop}_turn", nest.loops) for k, loop in enumerate(nest.loops))

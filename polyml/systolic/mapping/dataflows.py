@@ -99,8 +99,8 @@ def _plans(
     """Returns the plans of one recurrence on an array of `dims` dimensions, and adds to the list `refused` why other mappings are
     illegal.
 
-    The fastest times are tried first, then up to MOST_SLOWER times the next slower ones, until there is a legal plan, and every
-    operand or result that can stay in its PEs does so in some plan.
+    A time is the function that gives each instance its cycle. The fastest times are tried first, then those that are next to them,
+    for a few rounds, until there is a legal plan, and every operand or result that can stay in its PEs does so in some plan.
     """
     nest, directions = recurrence.nest, recurrence.directions
     problem = obstacle(recurrence, dims)

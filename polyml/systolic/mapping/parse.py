@@ -159,11 +159,12 @@ def plan(nest: SystolicNest, sizes: Mapping[str, int], shape: Sequence[int], lin
 def _readings(
     nest: SystolicNest, sizes: Mapping[str, int], rows: Sequence[Vector]
 ) -> Iterator[tuple[UniformRecurrence, SpaceTime]]:
-    """Yields (recurrence, mapping) for each choice of axes, each a loop or several loops as one, by which the rows can be written.
+    """Yields (recurrence, mapping) for each recurrence of the nest on whose axes the mapping with these rows can be written.
 
-    Those with one axis more than the array has dimensions come first.
+    Recurrences differ in what their axes are: each is a loop, or several loops as one. Those with one axis more than the array has
+    dimensions come first.
 
-    rows: the coefficients of the nest's loops in t, x, and y.
+    rows: the coefficients of the nest's loops in t, x, and y, one row for each.
     """
     named = [loop for loop in range(len(nest.loops)) if any(row[loop] for row in rows)]
     for dims in dict.fromkeys((len(rows) - 1, max(len(named), len(rows)) - 1)):

@@ -21,7 +21,8 @@ def prove(recurrence: UniformRecurrence, mapping: SpaceTime, links: str) -> None
     """Proves that a space-time mapping of a recurrence is legal: no PE runs two instances in a cycle, and every value arrives
     before it is used.
 
-    For boxes without wires this is decided once for boxes of all sizes.
+    Where instances form a box and no value goes along a wire, a proof for boxes of all sizes, which is made once, is tried first.
+
     links: "manhattan", "diagonal" or "broadcast".
     Raises: IllegalSchedule, with a pair of instances, where the mapping is not legal.
     """
@@ -91,7 +92,7 @@ def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]
 
 
 def _links_for(links: str, free: bool) -> str:
-    """Returns the links that a value may use: `links`, but for values that are not free, Manhattan links in place of broadcasts.
+    """Returns the links that a value may use: `links`, but "manhattan" in place of "broadcast" for a value that is not free.
 
     free: whether the value may travel either way along its direction, as an operand's may.
     """

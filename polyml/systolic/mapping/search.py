@@ -31,9 +31,10 @@ class MappingSearch:
     dims: the dimensions of the array.
     links: "manhattan", "diagonal" or "broadcast".
     dense: whether to find only mappings that leave no PE idle between its instances.
-    reversible_axes: axes that may be run backwards without a change of the domain's shape. Of mappings that differ by this alone,
-        while values that travel along the axis may travel it either way, one is found.
-    slower: 0 for the fastest times; 1 for those that are fastest once these are removed, and so on.
+    reversible_axes: axes that may be run backwards without a change of the domain's shape. Of two mappings that differ only in the
+        direction of such an axis, one is found.
+    slower: 0: the mappings with the fastest times, which are functions that give each instance its cycle; 1: those with the times
+        that are fastest once the former are left out; and so on.
     """
 
     axes: int
@@ -49,8 +50,8 @@ class MappingSearch:
 def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
     """Returns the legal space-time mappings with the fastest times, one of each class.
 
-    A class holds the mappings that permutations and reflections of the array make of each other. No time brings all values on in
-    fewer cycles than a fastest one.
+    A time gives each instance its cycle; it is one of the fastest if no other time hands on all values in as few cycles and some
+    values in fewer. A class holds the mappings that permutations and reflections of the array make of each other.
     """
     classes: dict[tuple, SpaceTime] = {}
     for time in _times(search):
@@ -73,9 +74,10 @@ def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tu
 
 
 def _times(search: MappingSearch) -> Iterator[Vector]:
-    """Yields the coefficients of the axes in Pareto-optimal times: no other time is as fast in all directions and faster in one.
+    """Yields the fastest times, each as the coefficients of the axes in the function that gives an instance its cycle.
 
-    Of times that are equally fast it yields those with the smallest coefficients that have a mapping.
+    They are Pareto-optimal: no other time takes as few cycles for a step in each direction and fewer in one. Of times that are
+    equally fast it yields those with the smallest coefficients that have a mapping.
     """
     axes, directions, links = search.axes, search.directions, search.links
     reach = max((abs(v) for d in directions for v in (*d.vector, *d.line)), default=1) + 1 + search.slower
