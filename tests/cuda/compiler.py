@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +27,28 @@ class Compiled:
     spilled: int
 
 
-def nvcc() -> str | None:
-    """Returns the path of nvcc: of the PATH, or of NVIDIA's wheels; None where there is none."""
-    found = shutil.which("nvcc")
+def tool(name: str) -> str | None:
+    """Returns the path of nvcc or nvdisasm: of the PATH, or of NVIDIA's wheels; None where there is none."""
+    found = shutil.which(name)
     package = None if found else importlib.util.find_spec("nvidia")
     for folder in (package.submodule_search_locations or ()) if package else ():
-        found = found or next(map(str, Path(folder).glob("*/bin/nvcc")), None)
+        found = found or next(map(str, Path(folder).glob(f"*/bin/{name}")), None)
     return found
+
+
+def nvcc() -> str | None:
+    """Returns the path of nvcc, None where there is none."""
+    return tool("nvcc")
+
+
+def instructions(text: str, architecture: str, compiler: str, disassembler: str) -> Counter[str]:
+    """Returns how often each instruction of SASS stands in the kernels of a text, as in {"FFMA": 64, "LDS.128": 4}."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder, "kernels.cu"), Path(folder, "kernels.cubin")
+        source.write_text(text)
+        subprocess.run([compiler, f"-arch={architecture}", "-cubin", "-o", str(made), str(source)], check=True, capture_output=True)
+        listed = subprocess.run([disassembler, str(made)], check=True, capture_output=True, text=True).stdout
+    return Counter(re.findall(r"/\*[0-9a-f]{4}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9.]*)", listed))
 
 
 def compiled(text: str, architecture: str, compiler: str) -> list[Compiled]:

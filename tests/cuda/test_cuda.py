@@ -4,7 +4,8 @@ import pytest
 
 import polyml
 from tests.cuda.__main__ import texts
-from tests.cuda.compiler import ARCHITECTURES, compiled, nvcc
+from tests.cuda.compiler import ARCHITECTURES, compiled, instructions, nvcc, tool
+from tests.gpu import kernels
 from tests.opencl.test_opencl import conversions, float_operations, integer_operations
 
 pytestmark = pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
@@ -15,7 +16,22 @@ def test_a_product_of_matrices_keeps_its_sums_in_registers(architecture):
     ((_, text),) = [each for each in texts("gemm") if not each[0].startswith("arrays")]
     found = compiled(text, architecture, nvcc())
     assert [each.name for each in found] == ["gemm_0", "gemm_1"] or {each.name for each in found} == {"gemm_0", "gemm_1"}
-    assert all(each.registers <= 128 and not each.spilled and not each.stack_bytes for each in found)
+    assert all(each.registers <= 255 and not each.spilled and not each.stack_bytes for each in found)
+
+
+@pytest.mark.skipif(tool("nvdisasm") is None, reason="there is no nvdisasm")
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_a_product_of_float32_loads_four_numbers_at_once_for_sixteen_multiplications(architecture):
+    text = polyml.kernel(kernels.gemm).inspect_cuda("f32[:, :]", "f32[:, :]", "f32[:, :]")
+    (found,) = compiled(text, architecture, nvcc())
+    assert found.registers <= 128 and not found.spilled and not found.stack_bytes
+    counted = instructions(text, architecture, nvcc(), tool("nvdisasm"))
+    loads = sum(number for name, number in counted.items() if name.startswith("LDS"))
+    assert (
+        counted["FFMA"] >= 8 * loads
+        and counted["LDS.128"] == loads
+        and not any(name.startswith(("LDL", "STL")) for name in counted)
+    )
 
 
 @pytest.mark.parametrize("kind", ["f64", "f32", "f16", "bf16"])

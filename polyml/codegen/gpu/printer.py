@@ -132,9 +132,10 @@ class _KernelText:
                 yield self._start(number, axis, named(axis.start))
                 continue
             thread = self._dialect.thread[number] if axis.threads > 1 else "0"
+            step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
             yield f"const int {found.thread} = {thread};"
             yield self._start(number, axis, found.block, is_block=True)
-            yield f"const {self._dialect.index} {named(axis.start)} = {found.block} + {found.thread};"
+            yield f"const {self._dialect.index} {named(axis.start)} = {found.block} + {found.thread}{step};"
         if shares:
             thread = ""
             for number, axis in reversed(list(enumerate(self._launch.axes[:3]))):
@@ -152,7 +153,8 @@ class _KernelText:
         block, index = self._block_number(number), self._dialect.index
         if number in self._firsts:
             block = f"({block} + {first_block(axis)})"
-        thread = f" + {self._dialect.thread[number]}" if axis.threads > 1 and not is_block else ""
+        step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
+        thread = f" + {self._dialect.thread[number]}{step}" if axis.threads > 1 and not is_block else ""
         extent = axis.threads * axis.items
         scaled = f"({index}){block} * {extent}" if extent > 1 else f"({index}){block}"
         return f"const {index} {name} = {scaled}{thread};"
@@ -274,10 +276,8 @@ class _KernelText:
         name, number = f"{named(tile.array)}_tile", 2
         while name in self._shared:
             name, number = f"{named(tile.array)}_tile_{number}", number + 1
-        moving = [each for each in tile.dimensions if each.extent > 1]
-        lengths = [each.extent + (each.moves and each is moving[-1] and len(moving) > 1) for each in moving]
         element = self._dialect.memory_type(self._scop.arrays[tile.array].element)
-        self._shared[name] = f"{self._dialect.shared}{element} {name}{''.join(f'[{length}]' for length in lengths)};"
+        self._shared[name] = f"{self._dialect.shared}{element} {name}{''.join(f'[{length}]' for length in tile.lengths)};"
         return name
 
     def _copy(self, tile: SharedTile, name: str, tiles: Staged) -> Iterator[str]:
@@ -297,7 +297,7 @@ class _KernelText:
             yield f"{_STEP}const int {number} = {quotient if whole else f'{quotient} % {each.extent}'};"
             inner *= each.extent
         yield f"{_STEP}if ({condition(there, self._use)})"
-        yield f"{_STEP * 2}{name}{''.join(f'[{number}]' for number in numbers)} = {self._element(tile.array, texts)};"
+        yield f"{_STEP * 2}{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)} = {self._element(tile.array, texts)};"
         yield "}"
 
     @property
@@ -346,7 +346,7 @@ class _KernelText:
             return self._held[array]
         for tile, name in self._tiles:
             if tile.array == array and self._same(tile.subscripts, subscripts):
-                indices = (self._values.index(each.index) for each in tile.dimensions if each.extent > 1)
+                indices = (self._values.index(each.index) for each in tile.stored)
                 return name + "".join(f"[{index}]" for index in indices)
         self._arrays.setdefault(array, False)
         offset = texts[0] if texts else "0"

@@ -35,7 +35,8 @@ class LaunchAxis:
     first: the number of the first block that has work, an expression of the sizes and the variables of the host's loops.
     blocks: the number of blocks from `first` on, an expression of the same names.
     threads: how many threads a block has along the axis.
-    items: how many iterations a thread runs, at a distance of `threads`.
+    items: how many iterations a thread runs.
+    thread_step: how many iterations lie between the first ones of neighbouring threads: 1, or `items` where a thread's follow one another.
     """
 
     loop: str
@@ -44,6 +45,7 @@ class LaunchAxis:
     blocks: Affine
     threads: int
     items: int
+    thread_step: int = 1
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
             continue
         item = rest.pop(0).name if axis.items > 1 else ""
         block, thread = _fresh([f"{axis.start}_block", f"{axis.start}_thread"], taken)
-        found.append(BlockAxis(axis.start, block, thread, item, axis.threads, axis.items))
+        found.append(BlockAxis(axis.start, block, thread, item, axis.threads, axis.items, axis.thread_step))
     return tuple(found)
 
 
@@ -154,7 +156,7 @@ class _ItemLoop:
         """Returns the loop, with this name, over the items of the thread whose first iteration along the axis is the parameter
         `start`.
         """
-        number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.size})] }}")
+        number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.item_step})] }}")
         numbers = _as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
         return _ItemLoop(name, axis.items, isl.MultiUnionPwAff.from_union_map(numbers).get_at(0))
 
@@ -197,7 +199,8 @@ def _versions(
 def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
     """Returns { : some thread of the block is in the set }: a condition on the starts of threads as one on the starts of blocks."""
     for axis in blocks:
-        near = f"[{axis.block}, {axis.start}] -> {{ : {axis.block} <= {axis.start} < {axis.block} + {axis.threads} }}"
+        step, last = axis.thread_step, axis.threads - 1
+        near = f"[{axis.block}, {axis.start}] -> {{ : exists t: {axis.start} = {axis.block} + {step} t and 0 <= t <= {last} }}"
         threads = forget(threads.intersect(isl.Set(near)), [axis.start])
     return threads
 
@@ -245,7 +248,7 @@ def _as_map(around: SurroundingLoop, instances: isl.UnionSet) -> isl.UnionMap:
 
 def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
     """Returns those instances that a thread runs whose first iteration along the axis is the parameter named `start`."""
-    steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.size} m and 0 <= m < {axis.items}"
+    steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.item_step} m and 0 <= m < {axis.items}"
     return _where(instances, axis.loop, steps, (start,))
 
 
@@ -277,7 +280,7 @@ def _grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) 
     """Returns the axis of a launch, with the blocks that have work. start: the parameter that is a thread's first iteration."""
     numbers = _blocks(axis, instances)
     low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (numbers.dim_min(0), numbers.dim_max(0)))
-    return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items)
+    return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items, axis.thread_step)
 
 
 def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:

@@ -24,6 +24,7 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, variable
 
 CHUNK = 16  # iterations of a loop whose elements are in shared memory at a time
+PADDING = 4  # elements, which keep rows at multiples of 16 bytes
 MOST_BYTES = 48 << 10  # of shared memory that a block has on every device since sm_20
 
 
@@ -36,6 +37,7 @@ class BlockAxis:
     thread: the name of the thread's number along the axis.
     item: the name of the number of a thread's item, "" where it has one.
     threads, items: how many there are.
+    thread_step: how many iterations lie between the first ones of neighbouring threads.
     """
 
     start: str
@@ -44,6 +46,12 @@ class BlockAxis:
     item: str
     threads: int
     items: int
+    thread_step: int = 1
+
+    @property
+    def item_step(self) -> int:
+        """How many iterations lie between two items of a thread that follow one another."""
+        return 1 if self.thread_step > 1 else self.threads
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,24 @@ class SharedTile:
     dimensions: tuple[TileDimension, ...]
 
     @property
+    def stored(self) -> tuple[TileDimension, ...]:
+        """The dimensions that the tile has in shared memory, in their order there: the one that moves with the loop first, so that a thread
+        finds its items side by side.
+        """
+        return tuple(sorted((each for each in self.dimensions if each.extent > 1), key=lambda each: not each.moves))
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many elements of shared memory there are along each stored dimension: more than the extent of the last one where the array
+        has it elsewhere, so that threads that copy a row of the array store to different banks.
+        """
+        extents = [each.extent for each in self.stored]
+        across = len(extents) > 1 and [each for each in self.dimensions if each.extent > 1][-1] is not self.stored[-1]
+        return (*extents[:-1], extents[-1] + PADDING * across)
+
+    @property
     def elements(self) -> int:
-        """How many elements the tile has, a column of padding not counted."""
+        """How many elements of the array the tile has."""
         return prod(each.extent for each in self.dimensions)
 
 
@@ -108,8 +132,8 @@ def staged(held: Registers, chunk: str, axes: Sequence[BlockAxis], written: froz
         return None
     found = dict.fromkeys(each for each in accesses_of(held, scop) if each[0] not in written)
     tiles = [tile for array, subscripts in found for tile in _tile(array, subscripts, loop, chunk, axes)]
-    size = sum(tile.elements * scop.arrays[tile.array].element.size_bytes for tile in tiles)
-    return Staged(loop, chunk, tuple(tiles)) if tiles and size * (CHUNK + 1) // CHUNK <= MOST_BYTES else None
+    size = sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in tiles)
+    return Staged(loop, chunk, tuple(tiles)) if tiles and size <= MOST_BYTES else None
 
 
 def _tile(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> Iterator[SharedTile]:
@@ -135,9 +159,11 @@ def _dimension(value: Affine, loop: Loop, chunk: str, axes: Sequence[BlockAxis])
     for axis in axes:
         if axis.start not in value.names:
             continue
-        within = variable(axis.item) * axis.threads if axis.item else Affine()
+        within = variable(axis.item) * axis.item_step if axis.item else Affine()
         rest = value - variable(axis.start) - within
         if value.coefficient(axis.start) != 1 or own & rest.names:
             return None
-        return TileDimension(rest + variable(axis.block), axis.threads * axis.items, variable(axis.thread) + within)
+        return TileDimension(
+            rest + variable(axis.block), axis.threads * axis.items, variable(axis.thread) * axis.thread_step + within
+        )
     return None if own & value.names else TileDimension(value, 1, Affine())

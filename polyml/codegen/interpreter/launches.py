@@ -56,7 +56,9 @@ def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
     for axis in launch.axes:
         first, blocks = axis.first.evaluate(values), axis.blocks.evaluate(values)
         extent = axis.threads * axis.items
-        starts = [(block * extent, thread) for block in range(first, first + blocks) for thread in range(axis.threads)]
+        starts = [
+            (block * extent, thread * axis.thread_step) for block in range(first, first + blocks) for thread in range(axis.threads)
+        ]
         along.append(
             [{axis.start: block + thread, names.get(axis.start, axis.start + "_block"): block} for block, thread in starts]
         )

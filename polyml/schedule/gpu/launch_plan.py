@@ -22,7 +22,7 @@ from polyml.schedule.legality.check import check_legal
 from polyml.schedule.tree import loop_tree
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
-TILE = (16, 16), (4, 4)  # threads, and iterations of each, along x and y where loads serve several of them
+TILE = (16, 16), (8, 8)  # threads, and iterations of each, along x and y where loads serve several of them
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
@@ -89,7 +89,7 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
     x = max(grid, key=lambda loop: (_followers(nest, nest.grid[loop], scop), loop))
     order = [x, *(loop for loop in reversed(grid) if loop != x)]
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
-        return mapped(nest, order, *TILE)
+        return mapped(nest, order, *TILE, adjacent=True)
     return mapped(nest, order, BLOCKS[min(len(order), 3)])
 
 

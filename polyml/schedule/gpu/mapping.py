@@ -94,16 +94,27 @@ class LaunchNest:
 class GridAxis:
     """A loop of a launch whose iterations are divided among blocks and threads: an axis of the grid.
 
-    Iteration v is run by thread v % size of block v // (size * items), so that blocks begin at multiples, whatever the first
-    iteration is.
+    Block b runs the iterations from b * size * items on, so that blocks begin at multiples, whatever the first iteration is.
 
     size: threads of a block along the axis.
-    items: iterations of a thread, at a distance of `size`, which run together (register tile; Volkov and Demmel, SC 2008).
+    items: iterations of a thread, which run together (register tile; Volkov and Demmel, SC 2008).
+    adjacent: whether a thread's iterations follow one another; else they are `size` apart, and those of neighbouring threads follow one another.
     """
 
     loop: SurroundingLoop
     size: int
     items: int = 1
+    adjacent: bool = False
+
+    @property
+    def thread_step(self) -> int:
+        """How many iterations lie between the first ones of neighbouring threads."""
+        return self.items if self.adjacent else 1
+
+    @property
+    def item_step(self) -> int:
+        """How many iterations lie between two of a thread that follow one another."""
+        return 1 if self.adjacent else self.size
 
     @property
     def extent(self) -> int:
@@ -145,14 +156,17 @@ def every_nest(
     return tuple(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain))
 
 
-def mapped(nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = ()) -> Mapped:
+def mapped(
+    nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = (), adjacent: bool = False
+) -> Mapped:
     """Returns the launch with its parallel loops divided among blocks and threads.
 
     order: positions in `nest.grid` of the loops for axes x, y, z and so on.
     sizes: threads of a block along each axis; along further axes a block has one iteration.
     items: iterations of a thread along each axis; 1 where none is given.
+    adjacent: whether the iterations of a thread follow one another, in place of those of neighbouring threads.
     """
-    axes = (GridAxis(nest.grid[k], *pair) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
+    axes = (GridAxis(nest.grid[k], *pair, adjacent) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
     rest = (GridAxis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
     return Mapped(nest, (*axes, *rest))
 

@@ -71,14 +71,15 @@ def test_threads_in_any_order_compute_what_python_does(function, arrays, order):
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted))
 
 
+@pytest.mark.parametrize("adjacent", [False, True])
 @pytest.mark.parametrize("items", [(2, 3), (4, 1)])
 @pytest.mark.parametrize("function, arrays", CASES[:4], ids=[function.__name__ for function, _ in CASES[:4]])
-def test_a_thread_may_have_several_iterations(function, arrays, items):
+def test_a_thread_may_have_several_iterations(function, arrays, items, adjacent):
     wanted, found = [a.copy() for a in arrays], [a.copy() for a in arrays]
     function(*wanted)
     given, _ = problem(function, *arrays)
     nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
-    program = gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], (4, 2), items) for n in nests])
+    program = gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], (4, 2), items, adjacent) for n in nests])
     launches.run(program, dict(zip(given.scop.params, found)), order="shuffled")
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted))
 

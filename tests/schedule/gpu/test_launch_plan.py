@@ -75,8 +75,8 @@ def test_the_loop_that_goes_to_neighbours_is_x(function, arrays, expected):
 
 
 @pytest.mark.parametrize("function, arrays, items", [
-    (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [4, 4]),
-    (kernels.syrk, shapes_of((5, 5), (5, 3)), [4, 4]),
+    (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [8, 8]),
+    (kernels.syrk, shapes_of((5, 5), (5, 3)), [8, 8]),
     (kernels.matvec, shapes_of((5, 4), 4, 5), [1]),
     (kernels.transpose, shapes_of((5, 4), (4, 5)), [1, 1]),
     (down_columns, shapes_of((5, 6)), [1]),
