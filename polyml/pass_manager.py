@@ -63,8 +63,9 @@ instead: dict[str, Callable[..., Any]] = {}  # name of a pass -> what tests run 
 
 
 def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:
-    """Runs a pass on a value and returns what it makes. All watchers are called with the pass, the value before and after, and the
-    seconds.
+    """Runs a pass on a value and returns what it makes.
+
+    Each function that `watched` was given is then called with the pass, the value before and after, and the seconds.
     """
     function = instead.get(step.name, step.function) if instead else step.function
     if not _watchers:
@@ -79,9 +80,9 @@ def run(step: Pass, before: Any, *given: Any, **named: Any) -> Any:
 
 
 def apply(function: Callable[..., Made], before: Any, *given: Any, **named: Any) -> Made:
-    """Runs the function of a pass that is part of another pass, and returns what it makes. Watchers are told of it as of any pass.
+    """Runs a function as a pass that is part of another pass, and returns what it makes. `watched` and `replaced` work for it too.
 
-    The pass is known by the name of the function's module.
+    The pass has the name of the function's module.
     """
     if not _watchers and not instead:
         return function(before, *given, **named)

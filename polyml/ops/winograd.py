@@ -303,8 +303,8 @@ class Winograd:
     def _image(g: Geometry, x: np.ndarray, borders: Borders, threads: int) -> np.ndarray:
         """Returns the image as (n, h, w, c) with zeros around it, or cut at its lower and right ends, so that whole tiles cover it.
 
-        borders: ((top, bottom), (left, right)), how many rows and columns of zeros are added; a negative number is how many rows or
-            columns, which no tile reads, are left out.
+        borders: ((top, bottom), (left, right)), how many rows and columns of zeros to add; a negative bottom or right is how many
+            rows or columns to leave out, which no tile reads.
         """
         (top, bottom), (left, right) = borders
         if bottom < 0 or right < 0:

@@ -168,7 +168,7 @@ class _Stretch:
     # what is loaded and stored
 
     def _by_array(self) -> dict[str, list[_InstanceAccess]]:
-        """Returns the accesses of all instances of the stretch to memory, by array."""
+        """Returns the accesses to memory that the code's instances make, by array."""
         found: dict[str, list[_InstanceAccess]] = {}
         for instance, around in self._site.instances:
             statement = self._program.scop.statements[instance.statement]
@@ -193,7 +193,8 @@ class _Stretch:
     def _places_of(self, accesses: Sequence[_InstanceAccess], moving: bool) -> tuple[float, float]:
         """Returns (loads, stores): how many instructions load elements of one array, and how many store them.
 
-        Several loads of one element count once, and none where the code has stored the element before; so do several stores.
+        Several loads of one element count once, and so do several stores; a load does not count where the code has stored the
+        element.
 
         moving: whether to count the accesses whose element changes with the loop's iterations; else those whose element does not.
         """
@@ -237,7 +238,7 @@ def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str,
     """Returns subscripts with a number in place of the variable of each jam (iterations that run together) and unrolled loop.
 
     around: these jams and unrolled loops, the outermost first.
-    offsets: {variable: how many iterations after the first one it stands for}; a variable that is not in it stands for the first.
+    offsets: {variable: which of its iterations is meant, from 0}; for a variable that is not in it the first one is.
     """
     for node in reversed(around):
         value = {node.var: node.base + offsets.get(node.var, 0)}

@@ -68,10 +68,9 @@ def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[t
 
 
 def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iterator[tuple[Instance, tuple[Jam | Unroll, ...]]]:
-    """Yields (instance, jams and unrolled loops around it) for each instance below the nodes that no loop or condition among them
-    holds.
+    """Yields the instances that the nodes hold outside all loops and conditions, each with the jams and unrolled loops around it.
 
-    Instances inside jams (iterations that run together) and unrolled loops are found too, since the code of these is straight.
+    Jams (iterations that run together) and unrolled loops are looked into, since their code neither branches nor repeats.
 
     around: the jams and unrolled loops that are around all the nodes, the outermost first.
     """

@@ -103,6 +103,6 @@ def _holds(scop: Scop, related: tuple[SizeRelation, ...]) -> isl.Set:
 
 
 def _usual(scop: Scop, others: isl.Set) -> Check:
-    """Returns the test at entry that fails for sizes in the set `others`, for which there is other code."""
+    """Returns a test at entry that fails for the sizes in the set `others`; a call with such sizes runs other code."""
     what = "sizes of another form"
     return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True)

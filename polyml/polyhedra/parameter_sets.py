@@ -93,7 +93,7 @@ def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
 
 
 def parameter_constraints(values: isl.Set, names: Sequence[str]) -> isl.Set:
-    """Returns { T[values] } as a parameter set { : ... } that is one polyhedron, which may be larger than the set.
+    """Returns a parameter set { : ... } with at least the points of { T[values] }: one polyhedron, which may have more points.
 
     names: the parameters that take the place of the dimensions
     """

@@ -86,7 +86,8 @@ def in_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
 
 
 def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
-    """Returns a set or relation that `in_units` made with the original parameters again.
+    """Returns the set or relation of which `in_units` made `value`: its parameters have their own values again, not counts of
+    units.
 
     units: as for `in_units`
     """
@@ -94,9 +95,9 @@ def from_units(value: _SetOrMap, units: Mapping[str, int]) -> _SetOrMap:
 
 
 def _rescaled(value: _SetOrMap, units: Mapping[str, int], relation: Callable[[str, str, int], str]) -> _SetOrMap:
-    """Returns the value with another parameter of the same name in place of each parameter that has a unit.
+    """Returns the value with each parameter that has a unit replaced by a parameter of the same name and another scale.
 
-    relation: makes the equation between the old and the new one, as text, from (old name, temporary name of the new one, unit)
+    relation: makes the equation between the two, as text, from (old name, temporary name of the new one, unit)
     """
     for name in [n for n in parameter_names(value) if units.get(n, 1) > 1]:
         other = f"{name}_"

@@ -118,7 +118,7 @@ def _piece_witness(piece: isl.Set) -> Witness:
 def _least(flat: isl.Set) -> isl.Point:
     """Returns the lexicographically first point of a nonempty set; some point where there is no first one.
 
-    The first point is taken of each conjunction by itself, since isl would compare the conjunctions as sets.
+    The first points of the conjunctions are found one by one and compared here; isl would compare whole conjunctions.
     """
     dims = flat.dim(_D.set)
     try:

@@ -85,7 +85,7 @@ def has_division(value: isl.UnionPwAff) -> bool:
 def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
     """Returns the expressions e, f, ... of a sum of quotients { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] }.
 
-    If none of e, f, ... is smaller for one instance than for another, neither is the sum. The result is () unless t is positive, c
+    Where none of e, f, ... decreases from one instance to another, neither does the sum. The result is () unless t is positive, c
     has no iterators, and c, d and t are the same for all instances.
 
     >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))] }"))

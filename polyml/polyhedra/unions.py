@@ -55,7 +55,7 @@ def extract_set(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
 def union(values: Sequence[_Value], empty: _Value | None = None) -> _Value:
     """Returns the union of sets or relations of one type; `empty` where there are none, or ValueError if `empty` is None.
 
-    The union of each half is made first, since isl copies what it joins.
+    The two halves of the sequence are united first, and so on: isl copies both operands, so one after another would take longer.
     """
     if not values:
         if empty is None:

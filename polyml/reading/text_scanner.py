@@ -263,7 +263,9 @@ class Lines:
             yield self.next("a line", indent)
 
     def split(self, word: str) -> Lines:
-        """Removes all lines from the first one on that is not indented and begins with `word`, and returns them."""
+        """Finds the first line that begins with `word` and is not indented, removes it and all lines after it, and returns the
+        removed ones.
+        """
         place = next((n for n, line in enumerate(self._lines) if not line.indent and line.is_at(word)), len(self._lines))
         rest = copy(self)
         self._lines, rest._lines, rest._next = self._lines[:place], self._lines[place:], 0

@@ -224,7 +224,7 @@ class _Subject:
 
     sizes: the values of the kernel's parameters.
     setup: the caches.
-    least: a lower bound on what any order of the instances moves.
+    least: a lower bound on what any order of the instances moves between memory and a fast memory.
     """
 
     sizes: Mapping[str, int]

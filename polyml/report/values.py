@@ -47,10 +47,10 @@ class ReportValues:
     sizes: the values of the kernel's parameters.
     machine, levels: the machine, and its caches.
     threads: how many threads run polyml's schedule.
-    operations: how many there are, by type.
+    operations: how many operations the kernel has, by type of number.
     footprints: what the source's loops use of each array.
-    bound: a lower bound on what any order moves.
-    reuses: the reuse in the source's order; None where data decide what is used.
+    bound: a lower bound on what any order of the instances moves between memory and a fast memory.
+    reuses: the reuse in the source's order; None where data decide which elements are used.
     lanes: which of the source's loops may be vectors, and at what cost.
     advice: what to do about conflict misses of the source's order.
     tiles: the tiles of the source's loops that were looked at.

@@ -65,14 +65,15 @@ class GpuReport(GpuReportValues):
 
 
 def report(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
-    """Returns the report on a call, mapped to a GPU: the launches of the source's loops and of polyml's schedule, by a model.
+    """Returns the report on a call, mapped to a GPU: the launches of the source's loops and of polyml's schedule, and their
+    predicted times.
 
     arguments: the call's, by name.
     where: the kernel's file and line.
     block: threads of a block along x, y and z, in place of those that polyml chooses.
 
-    Raises IllegalSchedule, with two iterations that depend on each other, where no loop may go to threads; ConfigError for
-    sizes that no block has.
+    Raises IllegalSchedule, with two iterations that depend on each other, where no loop may go to threads; ConfigError for sizes
+    that no block has.
     """
     start = time.perf_counter()
     if block:

@@ -63,7 +63,7 @@ class GpuReportValues:
     where: the kernel's file and line.
     sizes: values of its parameters.
     block: the threads of a block that the user chose; () where polyml chooses.
-    operations: their number by type.
+    operations: how many operations the kernel has, by type of number.
     forms: the kernel in the source's order and in polyml's.
     seconds: how long the report took.
     """

@@ -64,10 +64,10 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _chain(node: ast.expr, operators: Mapping[type[ast.operator], str], names: Mapping[str, str]) -> str:
-    """Returns the text of operations in a row, such as a + b - c, with new names for the parameters. It loops over them, so a row
-    may be long.
+    """Returns the text of a chain of sums or of products, such as a + b - c, with new names for the parameters; it may be very
+    long.
 
-    operators: those that the row may have, either of sums or of products, with their texts
+    operators: those that the chain may have, either of sums or of products, with their texts
     names: new name of each parameter
     Raises ValueError for a division by what is no positive constant, and for another operator.
     """

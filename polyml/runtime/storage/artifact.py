@@ -32,7 +32,7 @@ class CheckRecord:
     instances: [N, M] -> { S[i] : ... }, the instances at fault.
     iterators: the names of the loops around them.
     may: whether a call for which the test fails runs as plain Python, which may find no error; else it raises one.
-    dim: the array's dimension of which a bounds check is.
+    dim: the position of the index among the array's indices, for a check of bounds.
     subscript: { S[i] -> [(i + 1)] }, the index; None where the check is not of bounds.
     size: { S[i] -> [(N)] } or { [(N)] }, the size that the index has to be below.
     loc: the place in the source; its Source holds just the line that the message shows.
@@ -194,7 +194,7 @@ def parse_type(text: str) -> ArgType:
 def _pieces(content: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
     """Returns the byte strings of these lengths of which `content` is made, one after another.
 
-    Raises ValueError where the lengths do not add up to its own.
+    Raises ValueError where the lengths do not add up to the length of `content`.
     """
     ends = [0, *accumulate(_tuple(_count, lengths))]
     if ends[-1] != len(content):
