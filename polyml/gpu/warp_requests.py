@@ -60,9 +60,8 @@ class AccessBlock:
 
     axes: dimension of the loops' values -> axis of the block whose threads run its iterations; other dimensions have no axis.
     grains: bytes of an element, a sector and a line.
-    items: dimension -> how many iterations one thread runs, where these do not move the address: the thread makes the access once
-        for all of them. Iteration v is of thread v % size of block v // (size * items), for the `size` threads of a block along the
-        axis.
+    items: dimension -> how many iterations one thread runs, with one access for all of them, as they do not move the address.
+        Iteration v is of thread v % size of block v // (size * items), for `size` threads along the axis.
     """
 
     axes: Mapping[int, int]
@@ -122,7 +121,7 @@ class WarpRequests:
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
         """Returns the dimension to sample: (dimension, number of its first block, of its last block, iterations of a block).
 
-        None is returned for at most `most` warps. Without an axis each value of a dimension is a block; such dimensions come first.
+        None is returned for up to `most` warps. Without an axis each value of a dimension is a block; such dimensions come first.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
@@ -192,7 +191,7 @@ class WarpRequests:
         return first // self._size(dim), last // self._size(dim)
 
     def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _SampledValues:
-        """Returns the first iterations of some blocks: each partial block, and a full one for each byte of a line where one may
+        """Returns the first iterations of some blocks: the partial ones, and a full one for each byte of a line where one may
         begin.
 
         first, last: of the dimension; size: iterations of a block; steps: for each address, bytes from one iteration to the next.
@@ -262,9 +261,7 @@ class WarpRequests:
         return full, some
 
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """Returns what a thread's index in its block adds to a linear expression, [warp, lane]; None where a quotient has the
-        index.
-        """
+        """Returns what each thread's index adds to a linear expression, [warp, lane]; None where the index is inside a quotient."""
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
         found = np.zeros(self._exist.shape, np.int64)
