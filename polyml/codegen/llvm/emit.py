@@ -100,8 +100,9 @@ class KernelEmitter(Body):
             fn.attributes = UNOPTIMIZED
 
     def _check_sizes(self) -> None:
-        """Emits a check that all sizes are small enough that what is computed from them stays within 64 bits; otherwise the kernel
-        returns TOO_GREAT_A_SIZE. Only arrays without elements, or with strides of 0, can fail it: others would not fit into memory.
+        """Emits a check that every size is below a limit, so that what is computed from sizes stays within 64 bits; if one is not,
+        the kernel returns the status TOO_GREAT_A_SIZE. Only arrays without elements, or with strides of 0, can fail it: others
+        would not fit into memory.
         """
         sizes = [p.name for p in self.scop.parameters if p.is_size]
         combined = "0"
@@ -122,8 +123,8 @@ class KernelEmitter(Body):
                 self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
 
     def _find(self, extremes: set[str]) -> None:
-        """Emits the loops of `Program.before`, which find the least and greatest elements of index arrays, and records their
-        values in `names`.
+        """Emits the loops that find the least and greatest elements of index arrays (`Program.before`). Code after them finds these
+        elements' SSA names in `names`.
 
         extremes: the names of the parameters that stand for these elements.
         """
@@ -203,11 +204,11 @@ class KernelEmitter(Body):
             slot += 1
 
     def fork(self, node: Loop) -> bool:
-        """Emits a parallel loop that runs on the pool's threads if it has many iterations, and returns True; returns False without
-        code if the module has no threads.
+        """Emits a parallel loop as a function that the pool's threads call, and returns True; returns False without code if the
+        module has no threads. A loop with little work is called by one thread alone.
 
-        A short loop inside another one has a second version, without a call of the pool, for calls in which it has few iterations;
-        any other loop then calls the pool for one thread.
+        If the loop stands in another one and `is_short` holds for it, it has a second version in this function, which runs in place
+        of the call where there is little work.
         """
         if not self.module.threads:
             return False
@@ -259,8 +260,9 @@ class KernelEmitter(Body):
 
 
 def is_short(program: Program, node: Loop) -> bool:
-    """Returns whether the loop counts as short, and so is divided into more chunks than there are threads: chunks are equal
-    (`Loop.last`), loops inside are nested at most two deep, and no chunk needs memory of its own.
+    """Returns whether a parallel loop counts as short, which is why it is divided into more chunks than there are threads: its
+    chunks may be equal (`Loop.last`), loops inside are nested at most two deep, and no thread has arrays or partial results of its
+    own.
     """
     if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
         return False
@@ -299,8 +301,9 @@ def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
 
 
 def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
-    """Returns the longest chain of nested loops, Jam nodes and unrolled loops below the nodes, outermost first; of several equally
-    long ones the first without masks, or the first if all have masks.
+    """Returns the longest chain of nested loops, Jam nodes (iterations that run together) and unrolled loops below the nodes,
+    outermost first. Of several equally long ones it is the first whose Jam nodes have no masks, or simply the first if all have
+    some.
     """
     best: list[Loop | Jam | Unroll] = []
     for node in nodes:

@@ -115,7 +115,9 @@ class Body(ElementAccess):
         return left
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop between two SSA names, and returns what it hands over to the loop that runs next."""
+        """Emits a loop whose first and last iteration are given as SSA names. Returns what it hands over to the loop that runs
+        next.
+        """
         return counted_loop.emit(self, self._emitter, loop, lambda: self.nodes(loop.node.body))
 
     def fork(self, node: Loop) -> bool:

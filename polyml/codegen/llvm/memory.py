@@ -205,8 +205,8 @@ class MemoryEmitter:
         return self._from_memory(loaded, array.element, lanes)
 
     def _no_further(self, index: SsaValue, last: SsaValue) -> SsaValue:
-        """Emits the smaller of the index and the last one, as unsigned integers, and returns it: another thread that changes an
-        index array meanwhile does no harm to memory.
+        """Emits the smaller of the index and the last one, as unsigned integers, and returns it. So no access leaves the array,
+        even if another thread changes the index array after it was checked.
         """
         index, last = self._math.broadcast(index, last)
         name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"

@@ -77,8 +77,8 @@ class OutlinedLoop(Body):
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
-        """Emits one chunk of a loop whose chunks are equal. The loops in its body end at the chunk's last iteration by themselves,
-        which has the name `Loop.last`.
+        """Emits one chunk of a loop whose chunks are equal. The chunk's last iteration gets the name `Loop.last`, which is among
+        the bounds of the loops in the body, so that these end there.
 
         lower, upper: the first and last iteration of the whole loop.
         """
@@ -120,8 +120,9 @@ def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-    """Emits the first and the last iteration of a chunk of a loop over tiles that may be cut anywhere (`Loop.last`), and returns
-    their SSA names. Chunks differ in length by at most the step of the loop over a tile's iterations.
+    """Emits the first and the last iteration of one chunk of a loop over tiles whose chunks need not consist of whole tiles (it has
+    a name `Loop.last`), and returns their SSA names. Chunks differ in length by at most the step of the loop over a tile's
+    iterations.
 
     lower, upper: the first and last iteration of the whole loop.
     share: the chunk's number, and how many chunks there are.

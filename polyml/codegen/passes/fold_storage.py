@@ -115,8 +115,9 @@ def _loops(path: Sequence[Node]) -> list[Loop]:
 
 
 def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
-    """Returns the circular buffer of an array along the first dimension whose indices stay within a constant distance of an
-    expression that moves with the loop, and along which no lanes run; None if no dimension is of this kind.
+    """Returns the circular buffer of an array, along its first dimension that can have one; None if no dimension can. While the
+    loop runs, the indices of such a dimension stay within a constant distance of an expression that moves with the loop, and no
+    vector lanes run along it. The last dimension is not tried.
 
     context: the constraints on parameters.
     uses: the accesses to the array.
@@ -132,10 +133,11 @@ def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: 
 
 
 def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
-    """Yields expressions near which the indices of a circular buffer's dimension may stay while `loop` runs: the loop's variable,
-    and the first index, without its constant, that is another expression of this variable and of no other loop's.
+    """Yields expressions that one dimension's indices may stay near while `loop` runs. The first is the loop's variable. The second
+    comes from the first index that is another expression of this variable, without variables of other loops: it is that index
+    without its constant term.
 
-    places: the indices along one dimension, each with the nodes around it.
+    places: the indices along the dimension, each with the nodes around it.
     """
     yield variable(loop.var)
     for e, path in places:
@@ -180,8 +182,10 @@ def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
 
 
 def _values(e: Affine, path: Sequence[Node]) -> str:
-    """Returns the text, in isl's syntax, of the set { [value] : value = e } inside of the nodes; of all integers if e is not
-    affine.
+    """Returns the text, in isl's syntax, of the set of values that the expression e takes inside of the nodes; the text of the set
+    of all integers if e is not affine.
+
+    path: the nodes around e, outermost first.
     """
     names, facts = set(e.names), []
     for node in reversed(path):

@@ -137,8 +137,8 @@ def _remaining_bounds(
 
 
 def _has_dependent_bounds(chain: tuple[Loop, ...]) -> bool:
-    """Returns whether a bound of a loop in the chain depends on the variable of another one. If none does, versions for full and
-    for partial tiles would differ only in where loops end.
+    """Returns whether a bound of one of the nested loops depends on the variable of another one. If none does, versions for full
+    and for partial tiles would differ only in where loops end.
     """
     inside = {loop.var for loop in chain}
     return any(e.names & inside for loop in chain for e in (*loop.lower, *loop.upper))
@@ -166,8 +166,10 @@ class _TileRange:
 
 
 def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
-    """Returns the condition under which every loop of the chain runs over its whole tile, and the range that each loop then has;
-    None if the condition always holds or cannot be expressed.
+    """Returns the condition under which every loop of a nest runs over its whole tile, and the range that each loop then has; None
+    if the condition always holds or cannot be expressed.
+
+    chain: the nest's loops, outermost first.
     """
     inside = {name for loop in chain for name in (loop.var, loop.last)}
     tiles: dict[str, _TileRange] = {}

@@ -140,8 +140,8 @@ class _LoopSplitter:
         expressions that hold in this part; the instance as it is if no subscript gets simpler. The statement is added to
         `statements`.
 
-        from_here: the breakpoints at or before the start of the part.
-        before: the breakpoints behind its end.
+        from_here: the breakpoints at or before the part's first iteration.
+        before: the breakpoints that come after its last iteration.
         """
         statement = self.statements[instance.statement]
         known = statement.domain

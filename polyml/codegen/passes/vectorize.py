@@ -217,8 +217,8 @@ class _Vectorizer:
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(tiling)}")
 
     def _cycles_distributed(self, nest: LoopNest) -> float:
-        """Returns the cycles per iteration of the perfect nest if each node of the body gets a loop of its own; infinity if that is
-        not legal or not considered.
+        """Returns the cycles per run of the nest's body if each node of the body gets a loop of its own; infinity if that is not
+        legal or not considered.
         """
         if len(nest.chain) != 1 or _shares_rows(nest) or not nest.is_independent(0, ()):
             return float("inf")
@@ -235,7 +235,7 @@ class _Vectorizer:
         return (best[1] if best is not None else self._scalar_cycles(nest, model)) * prod(model.trips[first:])
 
     def _cycles_of_body_loops(self, nest: LoopNest) -> float:
-        """Returns the cycles per iteration of the perfect nest if each loop in its body is tiled by itself."""
+        """Returns the cycles per run of the nest's body if each loop in the body is tiled by itself."""
         total = 0.0
         for node in nest.body:
             if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:  # mostly only its test runs
@@ -253,7 +253,7 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per iteration of the perfect nest, None for scalar code; it is found once."""
+        """Returns (the cheapest tiling, its cycles per run of the nest's body), None if scalar code is cheaper; it is found once."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
@@ -326,7 +326,7 @@ class _Vectorizer:
             return 1
 
     def _scalar_cycles(self, nest: LoopNest, model: CostModel) -> float:
-        """Returns the cycles per iteration of the perfect nest without a tiling."""
+        """Returns the cycles per run of the nest's body without a tiling."""
         has_loops = any(not isinstance(n, Instance) for n in nest.body)
         tiling = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
         return model.per_iteration(tiling) or 2.0 * model.instances()
@@ -379,7 +379,7 @@ def _position(nest: LoopNest, instance: Instance) -> int:
 
 
 def _cycles(model: CostModel, tiling: RegisterTiling) -> float:
-    """Returns the cycles per iteration of the perfect nest, or infinity if the registers do not suffice."""
+    """Returns the cycles per run of the nest's body, or infinity if the registers do not suffice."""
     found = model.per_iteration(tiling)
     return float("inf") if found is None else found
 

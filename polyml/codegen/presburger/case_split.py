@@ -44,7 +44,7 @@ class Cases:
 
     def quotient(self, row: Row, divisor: int) -> Row:
         """Returns floor(row / divisor) as a linear expression, in which a name stands for the part that is not linear. Quotients
-        that are equal by their coefficients get one name.
+        that differ only by whole numbers, common factors or signs share a name.
         """
         whole: dict[Name, int] = {}
         rest: dict[Name, int] = {}
@@ -118,8 +118,8 @@ class Cases:
         return found
 
     def _atom(self, atom: FloorDiv | Extremum | Choice, case: System, values: Values) -> list[tuple[System, Row]]:
-        """Returns pairs (case, the linear expression that a quotient, an extremum or a choice is in this case). The cases divide
-        `case`.
+        """Returns pairs (case, the linear expression that a quotient, a minimum or maximum, or a conditional value is in this
+        case). The cases divide `case`.
 
         values: by name, the linear expression that replaces it.
         """

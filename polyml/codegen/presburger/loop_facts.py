@@ -16,13 +16,13 @@ class NotAffine(Exception):
 
 
 def isl_text(e: Affine, rename: Mapping[str, str]) -> str:
-    """Returns an expression in isl's syntax, with names replaced as `rename` says. Raises NotAffine for a choice."""
+    """Returns an expression in isl's syntax, with names replaced as `rename` says. Raises NotAffine for a conditional value."""
     parts = [f"{c}*{_atom_text(a, rename)}" for a, c in e.terms]
     return " + ".join([*parts, str(e.constant)])
 
 
 def _atom_text(atom: Atom, rename: Mapping[str, str]) -> str:
-    """Returns an atom in isl's syntax, with names replaced as `rename` says. Raises NotAffine for a choice."""
+    """Returns an atom in isl's syntax, with names replaced as `rename` says. Raises NotAffine for a conditional value."""
     if isinstance(atom, str):
         return rename.get(atom, atom)
     if isinstance(atom, FloorDiv):
@@ -76,10 +76,11 @@ class Sides:
 
     def terms(self) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict]]:
         """Returns three maps { loop variable -> { name -> coefficient } } with the linear expressions that stand for loop
-        variables, for expressions of shared iterations, of the first access, and of the second one.
+        variables: for iterations that both accesses share, for the first access, and for the second one. A variable that a map
+        lacks stands for itself.
 
-        The k-th of the moving loops' variables is a name v for the first access and v + k for the second one, where the number k is
-        the name of the difference.
+        The variable of moving loop number k is a name v for the first access. For the second one it is the sum of v and a name for
+        the distance from one access's iteration to the other's; that name is the integer k.
         """
         first = {name: {(name, FIRST): 1} for name in (*self.moving, *self.first)}
         second: dict[str, dict] = {name: {(name, FIRST): 1, k: 1} for k, name in enumerate(self.moving)}
@@ -87,9 +88,10 @@ class Sides:
 
 
 def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
-    """Returns a fact in isl's syntax. Raises NotAffine for a choice.
+    """Returns the constraint that a fact states, as text in isl's syntax. Raises NotAffine if it contains a conditional value.
 
-    renamed: the names that isl's text has for variables, for each of SHARED, FIRST and SECOND.
+    renamed: three maps { loop variable -> its name in the text }: for iterations that both accesses share, for the first access,
+        and for the second one, as `Sides.renamed` returns them.
     """
     left, right = (isl_text(e, renamed[side]) for e, side in (fact.left, fact.right))
     if fact.op == "mod":
@@ -133,10 +135,10 @@ class Systems:
             self.is_complete = False
 
     def _with(self, e: Affine, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
-        """Returns the linear expressions `rows` with factor * e added to each. Raises Alternatives where the result holds in one of
-        several cases.
+        """Returns the linear expressions `rows` with factor * e added to each. Raises Alternatives if e contains a conditional
+        value, or a minimum or maximum that would make the result hold in one of several cases.
 
-        side: whose iteration e is of, SHARED, FIRST or SECOND.
+        side: whose iteration the loop variables in e belong to: SHARED, FIRST or SECOND, as in `Fact`.
         sense: 1 for rows that are at least 0, 0 for those that are 0. With 1, a minimum becomes a row for each of its operands.
         """
         terms = self._terms[side]

@@ -31,7 +31,7 @@ class SwapCycle:
     """A SwapCycle says how each iteration of a loop exchanges the arrays that names stand for, as `u, v = v, u` does.
 
     period: the number of iterations after which every exchanged name stands again for the array that it stood for at first
-    others: names that an iteration binds to other arrays instead; no iteration may read what the one before bound them to
+    others: names that each iteration binds to further arrays; an iteration may read one only after it has bound it itself
     """
 
     period: int
@@ -42,7 +42,7 @@ def swap_cycle(builder: LoopBuilder, stmt: syntax.For) -> SwapCycle | None:
     """Returns how each iteration of a loop exchanges the arrays that names stand for at its start.
 
     None is returned where the loop exchanges no arrays, where its bounds read a name that it assigns, where its body cannot be
-    lowered, or where the period is longer than LONGEST_PERIOD.
+    lowered, or where the exchange takes more than 4 iterations (LONGEST_PERIOD) to return to its start.
     """
     assigned = bound_names(stmt.body)
     bound = [n for n in assigned - builder.kept if isinstance(builder.arrays.get(n), Elements)]

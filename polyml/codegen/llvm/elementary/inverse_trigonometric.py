@@ -95,9 +95,9 @@ def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[Ssa
 
 
 def _reflected(fp: FloatOperations, base: Callable[[int], SsaValue], t: SsaValue, rest: SsaValue, reflection: SsaValue) -> SsaValue:
-    """Emits base + arctan(t + rest), or base - arctan(t + rest) where the sign bit of `reflection` is set, and returns it.
+    """Emits angle + arctan(t + rest), or angle - arctan(t + rest) where the sign bit of `reflection` is set, and returns it.
 
-    base: returns the first part (0) or the second one (1) of a multiple of pi / 4.
+    base: gives the angle, a multiple of pi / 4, as two numbers whose sum it is: base(0) emits the large one, base(1) the small one.
     """
     z = fp.op("fmul", t, t)
     tail = fp.muladd(fp.op("fmul", z, t), fp.polynomial(_ARCTAN[fp.dtype], z), rest)

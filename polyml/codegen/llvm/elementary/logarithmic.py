@@ -201,7 +201,10 @@ def _sum(fp: FloatOperations, times: SsaValue, f: SsaValue, square: SsaValue, mo
 
 
 def _divided(fp: FloatOperations, f: SsaValue, factors: dict[DType, tuple[float, float]]) -> SsaValue:
-    """Emits log(1 + f) times a constant, and returns it. factors: the constant in two parts, by type."""
+    """Emits log(1 + f) times a constant, and returns it.
+
+    factors: { type of f -> two numbers whose sum the constant is, the large one first }.
+    """
     square, more = _parts(fp, f)
     factor, factor_low = (fp.number(part) for part in factors[fp.dtype])
     rest = fp.op("fmul", fp.op("fsub", more, square), factor)

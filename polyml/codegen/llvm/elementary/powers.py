@@ -42,7 +42,7 @@ def power(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
 
 
 def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
-    """Emits base**exponent for one of EASY_POWERS, to one unit in the last place, and returns it."""
+    """Emits base**exponent for the exponent 2, 3, -1 or 0.5 (EASY_POWERS), to one unit in the last place, and returns it."""
     if exponent == 0.5:  # unlike sqrt, the power is never -0, and it is infinite at -inf
         root = fp.intrinsic("sqrt", fp.op("fadd", base, fp.number(0.0)))
         infinite = fp.compare("==", base, fp.number(-math.inf))
@@ -59,8 +59,9 @@ def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
 
 
 def _general(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
-    """Emits base**exponent for any exponent, and returns it. A negative base is computed in the branch for rare operands, unless
-    the exponent is a constant: then the code outside of that branch gives the result its sign.
+    """Emits base**exponent for any exponent, and returns it. Operands for which the fast code is not accurate take a branch to
+    slower code. So does a negative base, unless the exponent is a constant: then |base|**exponent is computed, and gets its sign
+    afterwards.
     """
     size, varies = fp.absolute(base), exponent.ssa.startswith("%")
     result, usual = (_normal if fp.dtype == F64 else _normal_float32)(fp, base if varies else size, exponent)

@@ -68,7 +68,7 @@ def tan(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _keep_zero(fp: FloatOperations, x: SsaValue, result: SsaValue) -> SsaValue:
-    """Emits a choice, and returns it: x itself where x is a zero, whose sign the computed result may have lost, else the result."""
+    """Emits x itself where x is a zero, whose sign the computed result may have lost, and the result elsewhere; returns that value."""
     return fp.select(fp.compare("==", x, fp.number(0.0)), x, result)
 
 

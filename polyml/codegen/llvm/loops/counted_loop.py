@@ -115,9 +115,9 @@ class _LoopEmitter:
     # -- before the first iteration ------------------------------------------------------------------------------
 
     def _plan(self, node: Loop) -> RegisterPlan:
-        """Returns what a loop keeps in registers: for a loop with instances alone inside, elements that it accesses; for one around
-        a single perfect nest, elements that all loops of the nest update; nothing for other loops, or if array arguments may
-        overlap.
+        """Returns what a loop keeps in registers. For an innermost loop these are the elements that each of its iterations
+        accesses; for a loop around a perfect nest, the elements that each iteration of the nest updates. It is nothing for other
+        loops, for a nest whose bounds depend on its own variables, or if there are guards inside or array arguments may overlap.
         """
         inside = _only_loops(node)
         innermost = inside[-1] if inside else node
@@ -158,8 +158,8 @@ class _LoopEmitter:
         return self._body.memory.load(_substituted(location, first))
 
     def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
-        """Emits the vector that stands for the one before the first iteration's first vector of a row, and returns it. Only its
-        last lanes count: they are the first elements of the row that the loop reads.
+        """Emits the vector that the first iteration uses in place of the one that an iteration before it would have loaded from a
+        row, and returns it. Only its last lanes are used: they are the first elements of the row that the loop reads.
 
         row: vectors along one row of an array that the loop reads at several offsets.
         first: { loop variable -> its first value }.

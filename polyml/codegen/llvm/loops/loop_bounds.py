@@ -31,7 +31,9 @@ def ends(body: Addresses, node: Loop) -> tuple[str, str]:
 
 
 def depth(body: Addresses, node: Loop) -> int:
-    """Returns the index in `Addresses.scopes` of the scope that knows the loop's bounds."""
+    """Returns the index in `Addresses.scopes` of the outermost scope in which all names in the loop's bounds have values: 0 is that
+    of the function, and the loops around the loop follow, the outermost first.
+    """
     return max(body.deepest(e.names) for e in (*node.lower, *node.upper))
 
 
@@ -55,6 +57,6 @@ def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | N
 
 
 def _is_fixed(loop: Loop) -> bool:
-    """Returns whether the loop has the same iterations in every call, and few."""
+    """Returns whether all bounds of the loop are small constants, so that it has the same few iterations in every call."""
     bounds = (*loop.lower, *loop.upper)
     return all(e.is_constant for e in bounds) and max(abs(e.constant) for e in bounds) < _SMALL_BOUND

@@ -51,7 +51,8 @@ class PartialResult:
 class RegisterPlan:
     """A RegisterPlan says what a loop keeps in registers.
 
-    elements: what an innermost loop without guards accesses, its own or that of the nest inside; None for other loops.
+    elements: what the loop accesses if it is innermost, or what the innermost loop of the perfect nest in it accesses; None if that
+        loop has guards, there is no such loop, or array arguments may overlap.
     held: { location in a register -> the operator of the reduction of which it is a partial result, None for an element itself }.
     """
 

@@ -25,8 +25,8 @@ class CheckedIntegers:
 
     @contextmanager
     def only_if(self, condition: SsaValue) -> Iterator[None]:
-        """Makes the checks inside of the `with` statement count only where the condition holds: both sides of a choice are
-        computed, but an overflow in the side that is not taken is no error.
+        """Makes the checks inside of the `with` statement count only where the condition holds. A conditional expression needs
+        this: both of its sides are computed, but an overflow in the side that is not taken is no error.
         """
         self._conditions.append(condition)
         try:

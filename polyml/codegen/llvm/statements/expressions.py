@@ -40,8 +40,8 @@ class Operands:
 class ExpressionEmitter:
     """An ExpressionEmitter emits the values of one function's statements.
 
-    scanned: { (location, number of a vector along the lanes' loop) -> the element's value in each lane }: values that a scan
-        (prefix sum) computed for the reads after it.
+    scanned: what scans (prefix sums) computed for the reads after them: { (location, number of the vector among those that run
+        together along the lanes' loop) -> the element's value in each lane }.
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations):
@@ -196,8 +196,9 @@ class ExpressionEmitter:
         return numpy_functions.call(math, e.function, args)
 
     def _cast(self, e: syntax.Cast, operands: Operands) -> SsaValue:
-        """Emits the conversion of a value to another type, and returns it. Numbers that Python ints or the type cannot hold set
-        the overflow flag.
+        """Emits the conversion of a value to another type, and returns it. Python ints are compiled in 64 bits, and only
+        conversions from and to them are checked: the overflow flag is set by a Python int that does not fit a NumPy integer type,
+        and by a float or an unsigned integer that does not fit these 64 bits.
         """
         value, source = self.value(e.operand, operands), _type_of(e.operand)
         math = self._body.math

@@ -28,8 +28,8 @@ class StatementEmitter:
         return LoopElements(self._body, self._locations, loop)
 
     def enter(self, jam: Jam) -> None:
-        """Emits the scans (prefix sums) of single elements that the instances in a Jam read before they are updated; called right
-        before the node is emitted.
+        """Emits the scans (prefix sums) that have to come before a Jam (iterations that run together): those of single elements
+        that an instance in it reads before another one updates them. It is called right before the Jam's body is emitted.
         """
         if jam.scans:
             self._prefix_sums.begin(jam.body, self._copies)

@@ -24,7 +24,8 @@ class OverlappingVectors:
     a vector apart, so that they overlap. The loop does not write the array.
 
     locations: for each offset, in the order of `offsets`, the vectors of an iteration in order.
-    offsets: the constants of the first vectors' subscripts along the row, ascending.
+    offsets: in ascending order; an offset is the constant term of a subscript, such as 2 for A[i, j + 2], for the first of its
+        vectors.
     """
 
     locations: tuple[tuple[Location, ...], ...]
@@ -279,10 +280,11 @@ class LoopElements:
 
 
 def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:
-    """Returns the vectors that an iteration reads along one row of an array, grouped by their offsets; None if no two vectors
-    overlap, or an offset lacks some of the vectors of an iteration.
+    """Returns the vectors that an iteration reads along one row of an array, grouped by their offsets. Returns None if there is
+    only one offset, if offsets are a vector or more apart, or if one lacks some of the step / lanes vectors that an iteration
+    covers.
 
-    locations: the vectors, by the constants of their subscripts along the row.
+    locations: { constant term of the vector's subscript along the row -> the vector }.
     lanes: elements of a vector.
     step: the step of the loop.
     """
@@ -297,7 +299,7 @@ def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> Ov
 
 def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
     """Returns the location that the same access has one iteration earlier; None if the location is the same in every iteration, or
-    its mask is not.
+    if its mask changes from one iteration to the next.
     """
     if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
         return None

@@ -152,9 +152,9 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 
 
 def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
-    """Yields for each read below the chain a list of pairs (level, the read with its box): the levels, from the outermost to the
-    innermost, for which the elements that the read accesses in one run of the body of chain[level] form a box. Level -1 is before
-    all loops.
+    """Yields for each read below the chain a list of pairs (level, the read with its box) with the places where a copy for it may
+    be filled. A level is in the list if the elements that the read accesses in one run of the body of chain[level] form a box;
+    level -1 is before all loops, and levels go from the outermost inwards.
 
     around: the loops and guards around the chain.
     """
@@ -179,7 +179,13 @@ def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
 
 
 def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
-    """Returns a copy of the elements of a read, filled in the body of chain[level]; whether it pays is not decided yet."""
+    """Returns a copy of the box of elements that a read accesses in one run of the body of chain[level], where the copy is filled.
+    Whether it pays is not decided here.
+
+    read: the read, with its box at this level.
+    chain: loops over tiles, outermost first.
+    level: an index in the chain; -1: the copy is filled before all of its loops.
+    """
     value = as_single_read(scaled_operand(read.statement, read.number))
     is_shared = any(loop.parallel for loop in chain[level + 1 :])
     return TileCopy(read.window, value, storage.order(context, read, chain), level, chain, is_shared=is_shared)
@@ -283,8 +289,9 @@ def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
 
 
 def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
-    """Returns an estimate of how many elements the inner loops read for each index of the dimensions in `whole`; a loop over a
-    tile's iterations counts with a full tile.
+    """Returns an estimate of how many elements a read accesses while the inner loops run, for one index in each of the dimensions
+    `whole`: the product of the trip counts of the loops that move along the other dimensions. A loop over a tile's iterations
+    counts with a full tile.
 
     inside: the variables of the inner loops.
     whole: the dimensions of which the copy has all indices.
@@ -322,9 +329,9 @@ def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
 
 
 def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
-    """Returns whether a register tile reads the array in rows as they are stored, so that a copy would not help: exactly one
-    subscript of the read does not depend on the loops that move the written element, and the subscript along which elements are
-    neighbours is that one or runs through a tile.
+    """Returns whether a register tile reads the array in rows as they are stored, so that a copy would not help. This is so if
+    exactly one of the read's subscripts has no loop variable of the written element's subscripts; and if the subscript along which
+    elements are neighbours in memory is that one, or has the variable of a loop over a tile's iterations.
     """
     written = {name for e in context.written(read) for name in e.names}
     subscripts = context.subscripts(read)

@@ -76,8 +76,9 @@ def fill(context: PackingContext, copy: TileCopy) -> Filling:
 
 
 def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling:
-    """Returns the statement and the loops that fill a copy in panels. From the outermost inwards, the loops run over groups of
-    panels, the copy's rows, the panels of the group, and the elements that a panel has of the row.
+    """Returns the statement and the loops that fill a copy in panels. A panel has `width` indices of the copy's last dimension, and
+    all indices of the others. From the outermost inwards, the loops run over groups of panels, over the indices of the other
+    dimensions, over the panels of a group, and over the elements that a panel has at these indices.
 
     width: of a panel, in elements.
     """

@@ -12,12 +12,12 @@ from polyml.quasi_affine.affine import Affine, variable
 
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
-    """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the innermost loop that
-    moves along each, outer ones first. But the dimension along which the written element moves with the vectors of a register tile
-    is the last, so that a vector of the copy is loaded at once.
+    """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the innermost loop
+    whose variable is in the dimension's subscript, outer ones first. But the last is the dimension along which the read moves
+    together with the vectors of a register tile of the written array, so that a vector of the copy is loaded at once.
 
-    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that the written element
-    moves along it too, by a loop of which register tiles take several iterations.
+    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that a loop which moves
+    along it moves the written element too, and that register tiles take several iterations of this loop.
     """
     written, subscripts = context.written(read), context.subscripts(read)
     row = _row(context, read, written)
@@ -62,8 +62,9 @@ def _of_one_iteration(context: PackingContext, read: TileRead) -> set[str]:
 def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | None:
     """Returns the loop over tiles whose tiles the copy stores one after the other, as panels; None if the copy has no panels.
 
-    The loop stands inside of the body that fills the copy. It moves along the copy's last dimension, which is as long as one tile
-    in each panel, and along the written array. A loop whose tiles begin where a thread's chunk does is not taken.
+    The loop stands inside of the body that fills the copy. Each of its tiles is a range of indices in the copy's last dimension,
+    and becomes a panel; the loop over a tile's iterations has to move the written element too. A loop whose tiles begin where a
+    thread's chunk does is not taken.
     """
     dim = copy.order[-1]
     e = context.subscripts(read)[dim]

@@ -100,7 +100,10 @@ def count(array: Elements, axes: Sequence[int], less: int) -> Expr:
 
 
 def element_type_of(builder: LoopBuilder, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
-    """Returns the element type that `A.dtype` stands for in a kernel, for the array expression A in `wanted.of`."""
+    """Returns the element type that `A.dtype` stands for in a kernel: that of an element of the array A.
+
+    wanted: the type before A was evaluated; its field `of` is the expression A
+    """
     return syntax.TypeOf(as_array(builder.value(wanted.of), loc).sample, loc=loc)
 
 
@@ -109,7 +112,7 @@ def element_type(sample: Expr, options: dict, typed: str, loc: Loc | None) -> sy
 
     sample: an element of the operand
     options: the call's arguments by name
-    typed: the rule by which the type is derived, one of TypeOf.function
+    typed: the rule by which NumPy derives the type, such as "sum"; `TypeOf.function` lists them
     """
     to = options.get("dtype")
     return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)

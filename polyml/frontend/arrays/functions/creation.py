@@ -198,7 +198,7 @@ class _Padding:
     """A _Padding says how np.pad fills the border of an array with the array's own elements.
 
     widths: (before, behind) of each dimension
-    mode: which elements the border gets, a key of _PADDED_FROM
+    mode: NumPy's word for which elements the border gets: "edge", "reflect", "symmetric" or "wrap"
     loc: the place of the call
     """
 
