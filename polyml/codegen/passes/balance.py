@@ -51,8 +51,8 @@ Bounds = tuple[Affine, ...]
 
 
 def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
-    """Returns the different ranges, as (lower, upper) bounds, that the loops over a tile's iterations go through when all tiles are
-    taken together; an empty list if anything else inside depends on where tiles begin.
+    """Returns the ranges, as (lower, upper) bounds, that the loops over a tile's iterations run through when all tiles are taken
+    together, each range once. Returns an empty list if anything else inside depends on where tiles begin.
 
     tile: the loop over tiles.
     """

@@ -74,8 +74,8 @@ def _buffer_length(window: Window) -> int:
 
 
 def _may_fold(program: Program, array: Array) -> bool:
-    """Returns whether the array may get a circular buffer: a local array of two or more dimensions that is no result, and whose
-    memory is whole or private to each thread.
+    """Returns whether the array may get a circular buffer: a local array of two or more dimensions that is no result, and of which
+    there is one copy per thread or memory for all elements.
     """
     if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
         return False
@@ -214,7 +214,7 @@ def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _signs(node: Node) -> Iterator[tuple[Affine, str]]:
-    """Yields expressions that are zero ("=") or not negative (">=") inside of a node."""
+    """Yields (expression, "=" or ">=") for what holds inside of a node: the expression is zero, or not negative."""
     if isinstance(node, Instance):
         return
     if isinstance(node, Guard):

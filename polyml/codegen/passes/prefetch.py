@@ -31,8 +31,8 @@ def prefetch(program: Program) -> Program:
 
 
 def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[str, int, str]]:
-    """Yields (statement, position of the read, iterator that is the row's number) for the reads in the tile's last nest of arrays
-    whose rows an earlier nest in the tile reads too, and nothing in the tile writes.
+    """Yields (statement, position of the read, iterator that is the row's number) for reads in the last nest of a tile: those of
+    arrays of which an earlier nest in the tile reads rows too, and which nothing in the tile writes.
 
     tile: the loop over tiles.
     """
@@ -50,7 +50,8 @@ def _again(program: Program, table: AccessTable, tile: Loop) -> Iterator[tuple[s
 
 def _rows(program: Program, table: AccessTable, tile: Loop, nodes: tuple[Node, ...]) -> Iterator[tuple[str, Instance, int, Affine]]:
     """Yields (array, instance, position of the read, number of the row) for the reads below the nodes that run along rows of an
-    array: their first subscript is the variable of a loop over the tile's iterations, and the last one does not contain it.
+    array: their first subscript, the number of the row, is the variable of a loop over the tile's iterations, and their last
+    subscript does not contain it.
 
     tile: the loop over tiles.
     """

@@ -159,7 +159,7 @@ class _Privatizer:
     def _over(self, partial: _Partial, statement: Statement, threads_first: bool) -> Node:
         """Returns the loops that run the statement for every element of every thread.
 
-        threads_first: the loop over threads is the outermost one, not the innermost.
+        threads_first: whether the loop over threads is the outermost one; if not, it is the innermost one.
         """
         names = [f"{statement.name}_{iterator}" for iterator in statement.iterators]
         extents = [self._table.affine(extent) for extent in (*partial.whole.shape, partial.array.shape[0])]

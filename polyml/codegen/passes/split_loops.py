@@ -186,7 +186,7 @@ def _affine_parts(subscript: isl.PwAff, domain: isl.Set) -> Iterator[isl.Set]:
 
 
 def _by_quotients(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
-    """Yields the parts of a set in each of which every division has a single value; nothing if a division has many."""
+    """Yields the parts of a set in each of which every division has a single value; nothing if a division has too many values."""
     if not divisions:
         yield part
         return

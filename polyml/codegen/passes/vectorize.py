@@ -96,8 +96,8 @@ class _Vectorizer:
         return tuple(out)
 
     def _nest(self, loop: Loop, shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
-        """Returns the nodes that replace the nest beginning with a loop: what its directives ask for, or the cheapest of one
-        register tiling of the nest, a nest for each node of its body (distribution), and tilings of the loops in its body alone.
+        """Returns the nodes that replace the nest beginning with a loop: what its directives ask for; else the cheapest of three:
+        one register tiling of the nest, a nest for each node of its body (distribution), or tilings of the loops in its body alone.
         """
         if any(inner.role == "tile" for inner in loops(loop.body)):  # copies for them depend on this loop's iteration
             if loop.directives.together:
@@ -182,10 +182,10 @@ class _Vectorizer:
         return tiling
 
     def _may_run_together(self, nest: LoopNest, v: int, sums: bool) -> None:
-        """Raises ScheduleError if iterations of loop number `v` of the nest cannot run together: within one iteration of the loops
-        around they depend on each other, the loop's step is not 1, or a guard depends on it.
+        """Raises ScheduleError if iterations of loop number `v` of the nest cannot run together: they depend on each other within
+        one iteration of the loops around, the loop's step is not 1, or a guard's condition depends on its variable.
 
-        sums: dependences among the updates of reductions are allowed.
+        sums: whether iterations may depend on each other by the updates of reductions.
         """
         loop, around = nest.chain[v], tuple(range(v))
         if loop.step != 1:
@@ -358,8 +358,8 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Returns whether several nodes of the body access a row of an array that belongs to one iteration of the nest: a subscript
-    depends on the nest's loops, and one on a loop in the body. Distribution would move these accesses far apart in time.
+    """Returns whether several nodes of the body access an array of which each iteration of the nest has a row of its own:
+    subscripts depend on the nest's loops and on a loop in the body. Distribution would move these accesses far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}

@@ -85,8 +85,8 @@ class Cases:
         return name
 
     def row(self, row: Row, values: Values) -> Row:
-        """Returns a linear expression with each name replaced by its value, and each `Quotient` by an expression with the name that
-        stands for it.
+        """Returns a linear expression with each name replaced by its value; for a `Quotient` among its names, which is not linear,
+        the result has a name that stands for it.
 
         values: by name, the linear expression that replaces it.
         """
@@ -226,8 +226,8 @@ class Cases:
         return self.is_empty(System(case.equal, (*case.least, negated(row))))
 
     def is_empty(self, case: System) -> bool:
-        """Returns whether a case is proved to hold no integers: by elimination, for each remainder of small divisions, or by isl.
-        Raises TooMany past a limit of decisions.
+        """Returns whether a case is proved to hold no integers. Three ways are tried: elimination; elimination for each combination
+        of the remainders of a few small divisions; and isl. Raises TooMany past a limit of decisions.
         """
         whole = self._with_quotients(case)
         found = self._is_empty_by_elimination(whole)

@@ -126,8 +126,8 @@ def replaced(row: Row, values: Mapping[Name, Row]) -> Row:
 
 def shadows_of(rows: list[Row] | None, first: int, last: int, some: bool = False) -> tuple[tuple[Row, ...] | None, ...]:
     """Returns, for each n from `first` to `last`, the constraints on the n outermost loops and the parameters that follow from the
-    rows, as linear expressions that are at least 0; None for a contradiction. Raises NotSimple for too many rows unless `some` is
-    set.
+    rows, as linear expressions that are at least 0, or None where the rows contradict each other. Raises NotSimple for too many
+    rows unless `some` is set.
 
     Loops are eliminated from the innermost one outwards (Fourier and Motzkin). A row that is derived from more rows than the number
     of eliminated loops plus one follows from others (Imbert, 1990).
@@ -204,8 +204,10 @@ def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived]
 
 
 def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
-    """Returns a key that is the least for the rows to keep: how many of a row's names are not parameters, then how many names it
-    has. A row with parameters alone counts as one with two other names, since it bounds no loop.
+    """Returns a key that is the least for the rows to keep: (how many of a row's names are no parameters, how many names it has). A
+    row with parameters alone counts as one with two such names, since it bounds no loop.
+
+    item: (the terms of a row, the row with the numbers of the given rows from which it is derived).
     """
     return sum(type(name) is not str for name, _ in item[0]) or 2, len(item[0])
 

@@ -68,8 +68,8 @@ class Sides:
     second: tuple[str, ...] = ()
 
     def renamed(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Returns three maps { loop variable -> its name in isl's text }, for expressions of shared iterations, of the first
-        access, and of the second one; a variable that a map lacks keeps its name.
+        """Returns three maps { loop variable -> its name in isl's text }: for iterations that both accesses share, for the first
+        access, and for the second one. A variable that a map lacks keeps its name.
         """
         first = {name: f"{name}_1" for name in (*self.moving, *self.first)}
         return {}, first, {name: f"{name}_2" for name in (*self.moving, *self.second)}

@@ -158,12 +158,13 @@ class LegalTilings:
 
 
 def _has_scalar_remainder(model: CostModel, vector: int, sums: set[str]) -> bool:
-    """Returns whether the iterations left over of a reduction should run one by one, not under a mask.
+    """Returns whether the iterations of a reduction that are left over behind whole vectors should run one by one, not under a
+    mask.
 
     This is so if lanes lie far apart in memory, where a mask costs each of them; or if the array of the sums is read as well, since
     a vector of it would wait for elements that were just computed.
 
-    vector: the loop of the lanes.
+    vector: the position in the nest of the loop whose iterations are the lanes.
     sums: the arrays of the reductions.
     """
     reads = (r for r in model.accesses if not r.access.writes and not r.access.accumulates)

@@ -116,8 +116,8 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
 
 def _order(nest: LoopNest, tiling: RegisterTiling) -> list[int]:
     """Returns the positions in the nest of its loops in their new order. The loop that the tiling makes innermost is moved inside
-    all others, and the loop of the lanes outside of the others whose iterations run together, if bounds allow. Raises CannotTile if
-    bounds do not allow the innermost loop.
+    all others; CannotTile is raised if bounds do not allow that. The loop of the lanes is moved outside of the other loops whose
+    iterations run together, if bounds allow.
 
     With the lanes' loop outside, what a block of vectors reads stays in the first cache while the loops inside run over it.
     """
@@ -228,12 +228,12 @@ def _ranged(
     plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, active: tuple[JammedLoop, ...], limit: Affine | None
 ) -> tuple[Node, ...]:
     """Returns the nodes that run one loop of the nest over a range that is the same for all iterations running together around it:
-    a loop of whole blocks, of `count` vectors or iterations each, then the iterations left over.
+    a loop over whole blocks of plan.counts[level] vectors or iterations each, then the iterations left over.
 
     level: the loop's position in the plan.
     lower, upper: the range's bounds.
     active: the loops around whose iterations run together.
-    limit: where the last vector ends, if that differs between these iterations; else None.
+    limit: the last iteration of the last vector, if it differs between the iterations around; else None.
     """
     loop, count, lanes = plan.loops[level], plan.counts[level], plan.lanes[level]
     block = count * lanes

@@ -95,7 +95,7 @@ def _nodes(nodes: tuple[Node, ...], printer: InstancePrinter) -> Iterator[str]:
 
 
 def _head(node: Loop | Guard | Jam | Unroll) -> str:
-    """Returns the first line of a node that has a body, without the colon at its end."""
+    """Returns the first line of the text of a node that has a body, without the colon at its end."""
     if isinstance(node, Guard):
         return f"if {integers.condition_text(node.condition)}{', rarely' if node.rare else ''}"
     if isinstance(node, Loop):

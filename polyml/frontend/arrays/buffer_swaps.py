@@ -128,7 +128,7 @@ def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: E
 def _is_on_cycle(source: dict[str, str | None], name: str) -> bool:
     """Returns whether a name stands for its own array again after some iterations of a loop that rebinds names to arrays.
 
-    source: for each name, the name whose array it stands for after one iteration; None where that is another array
+    source: { name -> the name whose array it stands for after one iteration, None for an array that none of the names stood for }
     """
     at = source[name]
     for _ in source:

@@ -144,8 +144,8 @@ class _LoopEmitter:
         return runs
 
     def _starts(self) -> dict[Location, SsaValue]:
-        """Returns the first values of the elements that the loop keeps in registers: what the loop before hands over, else the
-        identity of a reduction or the element itself, which is loaded.
+        """Returns the first values of the elements that the loop keeps in registers: the partial results that the loop before hands
+        over; else, for a partial result, the identity of its reduction, and for any other element its value in memory.
         """
         partial = self._loop.handed.partial
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
@@ -236,8 +236,8 @@ class _LoopEmitter:
         only registers have yet.
 
         values: { location -> what is carried from one iteration to the next }.
-        chains: for each location that the loop writes, that location and those at which the next iterations read the value, see
-            `LoopElements.carried`.
+        chains: a tuple for each location that the loop writes and that later iterations read, as `LoopElements.carried` returns
+            them: (the location written, the one at which the next iteration reads this value, ...).
         scanned: locations of the elements from which scans (prefix sums) continue.
         """
         body = self._body

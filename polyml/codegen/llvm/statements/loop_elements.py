@@ -210,9 +210,9 @@ class LoopElements:
     # -- elements that pass from one iteration to the next -------------------------------------------------------
 
     def carried(self) -> list[tuple[Location, ...]]:
-        """Returns a tuple for each location that the loop writes and that later iterations read: (the location written, the one at
-        which the next iteration reads this value, the one at which the iteration after it does, ...). No other write in the loop
-        overlaps the first.
+        """Returns a tuple for each location that the loop writes, that later iterations read, and that no other write in the loop
+        overlaps: (the location written, the one at which the next iteration reads this value, the one at which the iteration after
+        that reads it, ...).
         """
         arrays = {instance.statement.write.array for instance in self._copies}
         reads = {

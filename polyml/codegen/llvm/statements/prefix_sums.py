@@ -24,12 +24,11 @@ from polyml.model.core.reductions import identity
 
 @dataclass(frozen=True)
 class _Scan:
-    """A _Scan says how a value is passed on from lane to lane.
+    """A _Scan says how a value is passed on from lane to lane in a scan (prefix sum).
 
-    access: the position of the read, in the statement's reads, from which the scan continues.
-    operator: combines the element that is read with the value of each lane.
-    passes_on: whether each lane writes an element of its own, which the next lane reads; otherwise all lanes update one
-      element.
+    access: the position, among the statement's reads, of the read that gets the running result.
+    operator: combines the running result with the value of each lane.
+    passes_on: whether each lane writes an element of its own, which the next lane reads; if not, all lanes update one element.
     """
 
     access: int

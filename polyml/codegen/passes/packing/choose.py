@@ -260,8 +260,8 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
 
 
 def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
-    """Returns whether the read is proved to access only elements in the copy's box, and, if the copy has panels, only those of one
-    panel in each tile.
+    """Returns whether the read is proved to access only elements in the copy's box, and, if the copy has panels (the elements of
+    one tile each), only those of one panel in each tile.
     """
     touch, window = (read.access, read.instance), read.window
     if not context.tests.is_within(touch, read.around, window.low, window.lengths):

@@ -34,7 +34,7 @@ class Filling:
 class _Bounds:
     """The bounds of the loop that fills one dimension of a copy.
 
-    low, high: the first and the last index of the box, as the only item; empty if the box has all indices of the array.
+    low, high: one item each, the first and the last index of the copy's box; both empty if the box has all indices of the array.
     lower, upper: further lower and upper bounds (inclusive), which all loops that read the copy along the dimension have.
     last: the array's last index in this dimension.
     """
@@ -123,8 +123,8 @@ def _bounds(context: PackingContext, copy: TileCopy, dim: int) -> _Bounds:
 def _needed(
     context: PackingContext, copy: TileCopy, dim: int, edges: tuple[Affine, ...]
 ) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
-    """Returns the (lower, upper) bounds that all loops reading the copy along dimension `dim` of the array have in common, since
-    elements beyond them are never read; both empty if a read's subscript in this dimension is no loop's variable.
+    """Returns (lower, upper): the bounds that all loops reading the copy along dimension `dim` of the array have in common, since
+    elements beyond them are never read. Both are empty if some read's subscript in this dimension is not just a loop's variable.
 
     edges: the bounds of the copy's box, which are left out.
     """

@@ -152,8 +152,9 @@ class _Packer:
         return not any(t == name or t.startswith(f"{name}_") for t in taken)
 
     def _padded(self, row_bytes: int) -> int:
-        """Returns the bytes of a row of a copy with padding: short rows to a power of two, so that none crosses a cache line;
-        longer ones to whole lines, and long ones to an odd number of lines, so that rows do not compete for the same sets.
+        """Returns the bytes of a row of a copy with padding. A row of up to one cache line is padded to a power of two, so that
+        none crosses a line; a longer one to whole lines, and from 8 lines on to an odd number of lines, so that rows do not compete
+        for the same sets of a cache.
         """
         line = self._context.machine.line_bytes
         if row_bytes <= line:

@@ -39,8 +39,8 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
 
 
 def _row(context: PackingContext, read: TileRead, written: Sequence[Affine]) -> int:
-    """Returns the dimension of the written array along which a register tile is longest: the last one, or the one along which the
-    innermost loop moves, if sizes are known and this loop's tile is longer.
+    """Returns the dimension of the written array along which a register tile is longest. This is the last one; but if sizes are
+    known, it is the one along which the innermost loop moves if this loop's tile is longer.
 
     written: the subscripts of the element that the read's instance writes.
     """

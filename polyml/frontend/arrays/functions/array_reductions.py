@@ -31,7 +31,7 @@ def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str,
 
     start: the result for no elements
     combine: gives the next result from the result so far and an element
-    typed: the rule for the type of the result, one of TypeOf.function
+    typed: the rule by which NumPy derives the result's type, such as "sum"; `TypeOf.function` lists them
     wide: whether the result for float16 and bfloat16 stays float32; if not, it is rounded to their type
     """
 
