@@ -143,10 +143,8 @@ class LeftToPython(KernelFunction):
         return (problem.loc,) if problem.loc is not None and is_own else ()
 
     def _with_parts_lifted(self, places: tuple[Loc, ...]) -> FunctionType | None:
-        """Returns a Python function that runs the statements at these locations as Python and calls compiled code for the loops
-        around them.
-
-        Returns None where there are no loops that could be compiled.
+        """Returns a Python function that runs the statements at these locations as Python, and calls compiled code for those of the
+        other loops that can be compiled; None where there are none.
         """
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}

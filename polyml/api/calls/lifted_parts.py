@@ -66,9 +66,9 @@ class PartCall:
         return self._compared(values, given) if self._large > _WARM else self._tried(values, given)
 
     def _tried(self, values: tuple, given: tuple):
-        """Calls the kernel, or Python where the kernel does not take the arguments, and returns the result.
-
-        After a few calls that ran as Python, Python runs the statements from then on.
+        """Calls the kernel and returns the result. If the kernel raises an error before it runs anything, Python runs the
+        statements, now and from then on. It also does from then on after more than three calls in which the kernel ran nothing as
+        native code.
 
         values: the arguments of the Python function that was made of the statements.
         given: those of them that the kernel takes.
@@ -83,8 +83,8 @@ class PartCall:
         return result
 
     def _left_to_python(self) -> None:
-        """Counts a call that ran as Python because the kernel did not take its arguments; after more than three of them, Python
-        runs the statements from then on.
+        """Counts a call in which the kernel ran nothing as native code; after more than three of them, Python runs the statements
+        from then on.
         """
         self._as_python += 1
         if self._as_python > _OFTEN:

@@ -51,7 +51,9 @@ _FLAGS = {"address space": "-v", "data": "-d"}
 
 
 def _limits() -> Iterator[tuple[str, int, int, int]]:
-    """Yields (name, limit, in use, needed by a compilation), in bytes, for each limit on memory that this process has."""
+    """Yields (name of a limit, the limit, memory in use, memory that a compilation needs) for each limit on memory that this
+    process has; the last three are bytes.
+    """
     import resource
 
     limits = {"address space": (resource.RLIMIT_AS, 0), "data": (resource.RLIMIT_DATA, 5)}

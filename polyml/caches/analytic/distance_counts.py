@@ -44,7 +44,7 @@ class MissFormula:
 
     cold: the number of uses of lines that nothing used before.
     capacity: terms whose sum is the number of all other misses.
-    units: by size, a number that it has to be a multiple of; in the formulas the size stands for the quotient.
+    units: {size: unit}, a number that the size has to be a multiple of; the size's name in the formulas stands for size / unit.
     """
 
     cold: Count

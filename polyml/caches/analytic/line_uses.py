@@ -86,8 +86,8 @@ def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
 
 
 def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
-    """Returns, by dimension, the distance in bytes of elements whose subscripts there differ by one; None where a symbolic size is
-    a factor of it.
+    """Returns, by dimension, the distance in bytes of elements whose subscripts differ by one in this dimension; None where the
+    distance depends on a size that is not known.
 
     sizes: the values of the parameters that are known.
     """
@@ -164,8 +164,10 @@ def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tupl
 
 
 def _both(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the loop names, by coordinate of time, of a statement that is in two children of a sequence, from those in each
-    child: "i or j" where they differ.
+    """Returns, for each coordinate of a statement's time, the name of the loop behind it, for a statement that occurs in two
+    children of a sequence; "i or j" where the loops in the two differ.
+
+    some, others: the names, by coordinate, in each child.
     """
     pairs = zip_longest(some, others, fillvalue="")
     return tuple(" or ".join(dict.fromkeys(filter(None, pair))) for pair in pairs)

@@ -88,10 +88,11 @@ class ReferenceReuse:
 class Reuses:
     """Reuses hold the reuse of lines by each reference, and what the numbers and formulas take for granted.
 
+    references: what was found, by reference.
     capacities: by cache level, how many lines it holds.
     facts: what formulas take for granted of sizes, such as "N >= 16".
-    unaligned: arrays whose rows do not begin on lines, though they are counted as if they did; where there are none, all numbers
-        are exact for fully associative LRU caches.
+    unaligned: arrays whose rows do not begin on lines, though they are counted as if they did. If there are none, numbers that were
+        found from all uses are exact for fully associative LRU caches.
     seconds: how long it took to find them.
     """
 
@@ -148,7 +149,7 @@ def reuse(accesses: ScheduledAccesses, levels: Sequence[CacheLevel], seconds: fl
 class _ReuseSearch:
     """A _ReuseSearch finds the reuse of references, until a deadline.
 
-    units: by size, a number that it is a multiple of; in formulas the size stands for the quotient.
+    units: {size: unit}, a number that the size is a multiple of; the size's name in formulas stands for size / unit.
     capacities: by cache level, how many lines it holds.
     loops: by statement, the name of the loop behind each coordinate of its time, "" for none.
     deadline: when to stop, a time of `time.monotonic`.

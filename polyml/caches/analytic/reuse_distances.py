@@ -60,8 +60,8 @@ class ReuseDistances:
     cold: how many use lines that nothing used before.
     reuses: all other uses, by region.
     clock: the names of the coordinates of time in regions and distances; other names there are sizes.
-    units: by size, a number that it is a multiple of; in regions and distances the size stands for the quotient. Methods take and
-        give sizes that are not divided.
+    units: {size: unit}, a number that the size is a multiple of; the size's name in all these formulas stands for size / unit. The
+        methods take the sizes themselves.
     """
 
     accesses: Count
@@ -125,7 +125,7 @@ class Finder:
 
     all_uses: the uses of all references.
     deadline: when to give up with CannotCount, a time of `time.monotonic`; it can be set later.
-    units: by size, a number that it is a multiple of; in the uses the size stands for the quotient.
+    units: {size: unit}, a number that the size is a multiple of; the size's name in the uses stands for size / unit.
     """
 
     def __init__(self, all_uses: Sequence[LineUses], deadline: float, units: Mapping[str, int]):
@@ -164,7 +164,7 @@ class Finder:
                         yield LineReuse(source.reference, same_element, carried, region, distance, steps)
 
     def _used_again(self, used: LineUses, carried: int) -> isl.Set:
-        """Returns the times { time } of those uses whose element was used before at a time with the same first `carried`
+        """Returns the times { time } of those uses whose very element was used before, at a time with the same first `carried`
         coordinates.
         """
         others = [other for other in self._uses if other.reference.array == used.reference.array]

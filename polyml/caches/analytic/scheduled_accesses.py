@@ -35,7 +35,7 @@ class SizeFacts:
     """SizeFacts hold what is known of the sizes that stay symbolic.
 
     context: { : constraints on sizes }; None for none.
-    units: by size, a number that it is a multiple of; in formulas the size stands for the quotient.
+    units: {size: unit}, a number that the size is a multiple of; the size's name in formulas stands for size / unit.
     """
 
     context: isl.Set | None = None

@@ -25,7 +25,8 @@ from polyml.schedule.tree.loop_tree import Loop, Node, children, pieces, read, s
 
 @dataclass(frozen=True)
 class StridedWalk:
-    """A StridedWalk tells which lines one reference accesses while one loop runs and all loops around it stand still.
+    """A StridedWalk tells which lines one reference accesses while one loop runs; the loops around it, and those inside it, stay in
+    one iteration.
 
     iterations: the number of iterations that the loop has at most.
     stride_bytes: the distance of the addresses in one iteration and the next.
@@ -42,8 +43,8 @@ class StridedWalk:
     levels: tuple[CacheLevel, ...]
 
     def crowded(self, number: int) -> bool:
-        """Returns whether cache level `number` is large enough for all lines that the reference accesses along the loop, but the
-        sets that they fall into are not.
+        """Returns whether the lines that the reference accesses along the loop would fit into cache level `number`, but not into
+        those of its sets that they fall into, so that there are conflict misses.
         """
         level = self.levels[number]
         return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
@@ -144,8 +145,8 @@ def _gather(node: Node, around: tuple[Loop, ...], found: dict[str, list[tuple[Lo
 
 
 def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
-    """Returns (k, growth): the loop runs through iterator number k of the statement, which grows by `growth` when the loop's value
-    grows by one. Returns None where the loop's value depends on no iterator of the statement, or on several.
+    """Returns (k, growth) if a loop changes only iterator number k of a statement: the iterator grows by `growth` when the loop's
+    value grows by one. Returns None where the loop changes no iterator, or several.
     """
     row = polyhedra.linear_row(_own(loop, statement))
     along = [(k, slope) for k, slope in _slopes(row[0]).items() if isinstance(k, int) and slope] if row else []

@@ -24,9 +24,8 @@ class Tile:
 
     sizes: {loop: how many of its iterations the tile has, a number or a name}.
     statements: those that run in the tile.
-    interior: footprints of a full tile. The formulas are of sizes, names of tile sizes, and, where it matters, of the first
-        iteration of the tile in each loop, under the loop's name; formulas for lines divide this by the elements of a line: `i_8`
-        is i/8.
+    interior: footprints of a full tile. The formulas may contain sizes, the names in `sizes`, and the names of loops, each of which
+        stands for the first iteration in the tile; `i_8` stands for that of loop i divided by 8, the number of elements in a line.
     seconds: how long it took to find them.
     """
 
@@ -132,9 +131,11 @@ def _interior(
     """Returns (elements, context): the set of elements of each array that a full tile uses, and { : constraints on parameters }
     under which the tile is full.
 
-    around: by statement and loop name, the iterator of each loop around it as { S[i] -> [(e)] }.
+    around: {statement: {name of a loop around it: the loop's iterator}}; an iterator is { S[i] -> [e] }, an expression e of those
+        of the statement.
     sizes: {loop: how many of its iterations the tile has}.
-    step: in each loop the tile begins at `step` times a parameter, which has the loop's name, or such as `i_8` for a step of 8.
+    step: in each loop the tile begins at `step` times a parameter of the set; it is named after the loop, such as `i` for a step of
+        1, or `i_8` for a step of 8.
     """
     taken = {*polyhedra.parameter_names(scop.checked), *(size for size in sizes.values() if isinstance(size, str))}
     firsts = {name: unused_name(name if step == 1 else f"{name}_{step}", taken) for name in sizes}

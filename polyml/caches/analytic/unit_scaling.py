@@ -52,7 +52,9 @@ def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
 
 
 def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
-    """Returns an atom, which is a name or a floor of names, as a polynomial, in which some names are replaced by polynomials."""
+    """Returns an atom as a polynomial in which names that are in `values` are replaced. An atom is a name, or a floor: an integer
+    quotient of a linear expression of names.
+    """
     if isinstance(atom, str):
         return values.get(atom) or Poly.atom(atom)
     inside = Poly.number(atom.constant)

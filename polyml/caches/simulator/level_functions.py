@@ -126,8 +126,8 @@ class _LevelFunctions:
         self._miss(fn, found)
 
     def _hit(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits code for an access to a line that the level has: the line is used. An exclusive level, which keeps no line that a
-        level above has, gives the line to that level instead.
+        """Emits code for an access to a line that the level has: the line becomes the last used one. An exclusive level, though,
+        removes the line, since the level above takes it and only one of the two keeps it.
         """
         if self.is_(contents="exclusive"):
             dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
@@ -246,7 +246,9 @@ class _LevelFunctions:
         count_written(fn, self.layout, self.number, line)
 
     def _written(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `written_k`: level k gets a dirty line that the level above writes back, or a write that it passes on."""
+        """Emits the body of `written_k`: level k gets from the level above a dirty line that is written back, or a write that is
+        passed on.
+        """
         found = self.sets.look(fn, "%line")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)

@@ -33,9 +33,9 @@ class Counts:
     accesses: how many accesses are made.
     first: by level, compulsory misses of a cache: uses of lines that no thread with access to this cache used before.
     misses: by level, all misses.
-    fully_associative: by level, misses of a fully associative cache of its size; () where misses are not classified. This cache
-        sees all accesses of its thread where each thread has its own; where threads share the level, only the accesses that reach
-        the level.
+    fully_associative: by level, the misses of a fully associative cache of the same size; () where misses are not classified. If
+        each thread has its own cache at this level, all accesses of the thread are made to the fully associative one; if threads
+        share the level, only those that reach this level are.
     invalidated: by level, misses of lines that the cache had until another thread wrote to them; () where that is not simulated.
     """
 
@@ -191,8 +191,8 @@ def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, 
 
 
 def _rounded(number: int) -> int:
-    """Returns a number rounded up, a large one by at most an eighth, so that compiled caches can be used again for programs with
-    about as many lines.
+    """Returns a number rounded up, a large one by at most an eighth. Simulators are compiled for rounded numbers of lines, so that
+    programs with about as many lines can share one.
     """
     step = 1 << max(3, number.bit_length() - 4)
     return -(-number // step) * step

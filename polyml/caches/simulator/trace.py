@@ -152,10 +152,10 @@ class _Tracer(ConstantBody):
         fn.current = after
 
     def fork(self, node: Loop) -> bool:
-        """Emits the iterations of a parallel loop that the current thread runs, between two barriers. Returns False, and emits
-        nothing, where only one thread runs what is around the loop.
+        """Emits those iterations of a parallel loop that the current thread runs, as they are divided in the compiled kernel,
+        between two barriers. Returns True.
 
-        Which iterations these are is decided as in the compiled kernel.
+        Where the code around the loop is run by one thread only, emits nothing and returns False.
         """
         if not self._are_all_here:
             return False

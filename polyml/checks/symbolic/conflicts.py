@@ -42,8 +42,8 @@ class Region:
 
     what: the loop, in words.
     private: arrays of which each thread has a copy of its own in this loop.
-    partial: arrays whose elements several iterations may update by a reduction; None: all (if the iterations are lanes of a
-        vector).
+    partial: arrays whose elements may be updated by several iterations, as parts of a reduction; None: all arrays, as in a loop
+        whose iterations are lanes of a vector.
     owned: arrays with a row for each thread, which iterations of one thread share.
     iteration, thread: which iteration makes the accesses that are recorded next, and on which thread.
     """

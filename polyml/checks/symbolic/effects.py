@@ -216,10 +216,10 @@ class StatementEffect:
 def effects(
     scop: Scop, table: AccessTable, terms: Terms, reductions: Mapping[str, Reduction], shared: Container[str] = ()
 ) -> dict[str, StatementEffect]:
-    """Returns {name: the statement compiled to run its instances on symbolic values}.
+    """Returns {statement: the statement compiled to run its instances on symbolic values}.
 
     reductions: by statement, the reductions whose updates may come in any order.
-    shared: names of those among them that may update one element in several iterations that run at the same time.
+    shared: names of statements that are reductions, and may update one element in several iterations that run at the same time.
     """
     return {
         name: StatementEffect(scop, s, table, terms, reductions.get(name), name in shared) for name, s in scop.statements.items()

@@ -26,7 +26,7 @@ class Finding:
         return f"{self.what}, with {known}" if known else self.what
 
     def at(self, sizes: Mapping[str, int]) -> Finding:
-        """Returns the finding with the values of the parameters at which it was made."""
+        """Returns the finding with `sizes`, the values of the parameters of the run in which the difference was found."""
         return replace(self, sizes=dict(sizes))
 
 

@@ -67,10 +67,11 @@ class Terms:
         return found
 
     def joined(self, operator: str, identity: Term, *terms: Term) -> Term:
-        """Returns the number of the sum (or product, ...) of terms by an operator. Operands that are such sums themselves are
-        dissolved into their members, and the order of all members does not matter.
+        """Returns the number of the term for operands that are combined, in any order, by an operator such as + or *. An operand
+        that is such a term itself counts as its members.
 
-        Of a single member, the result is that member; of none, the identity.
+        identity: the operator's neutral element, such as the term of 0; it is the result where there are no members. A single
+            member is the result itself.
         """
         totals = [self._total(term, operator, identity) for term in terms]
         weight, members = sum(t.weight for t in totals) % _MODULUS, sum(t.members for t in totals)

@@ -90,7 +90,9 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Returns whether the kernel ran, and each element of its result is as near to the reference as its bound asks for."""
+        """Returns whether the kernel ran, and no element of its result is farther from the reference than the bound on its rounding
+        error.
+        """
         return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
 
     @property
@@ -279,9 +281,7 @@ def report_compile(order: str, import_s: float) -> None:
 
 
 def _called(kernel: Kernel, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
-    """Calls the kernel. Returns {stage: seconds} of its compilation or load, and an empty sequence in the place of `_lowered`'s
-    notes.
-    """
+    """Calls the kernel. Returns {stage: seconds} of its compilation or load, and (), as there are no notes on what was decided."""
     kernel(*arguments)
     return dict(kernel.timings), ()
 
