@@ -188,8 +188,8 @@ def _count(number: int | None) -> str:
 
 
 def name_text(plan: Plan) -> str:
-    """Returns the dataflow of a plan as text. Where the plan is one of Kung's designs for convolutions, such as W2, its name
-    follows: `ws (W2)`.
+    """Returns the dataflow of a plan as text. Where the plan is one of the designs in Kung's catalogue, such as W2, the design's
+    name follows: `ws (W2)`.
     """
     design = kung_design(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))

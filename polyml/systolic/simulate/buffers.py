@@ -12,9 +12,10 @@ from polyml.systolic.program.interface import NestInterface
 
 
 class Memories(Mapping[Memory, np.ndarray]):
-    """A Memories maps each memory behind an array of PEs to its contents, a vector: ("array", name) to an array, row by row, as it
-    is now; ("initial", name) to the array as it was before the call; ("produced", statement) to the values of the statement's
-    instances, a vector that is made when it is first asked for.
+    """A Memories maps each memory behind an array of PEs to its contents, a vector.
+
+    ("array", name) has an array's elements, row by row, as they are now. ("initial", name) has them as they were before the call.
+    ("produced", statement) has the values of the statement's instances; it is made when it is first asked for.
     """
 
     def __init__(self, interface: NestInterface, arrays: Mapping[str, np.ndarray]):

@@ -50,8 +50,10 @@ def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[Arr
 
 
 def _instances(recurrence: UniformRecurrence, points: isl.Set) -> tuple[dict[Point, StatementInstance], list[dict[Point, str]]]:
-    """Returns, by point [o, a] (outer loops and axes), the instance that runs there; and for each stream of `lanes_of` the elements
-    that it has, by point.
+    """Returns (instances, elements) for the given points [o, a], the values of outer loops and axes.
+
+    instances: by point, the instance that runs there.
+    elements: for each stream of `lanes_of`, by point, the text of the element that the instance there accesses.
     """
     pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
     at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
@@ -76,9 +78,9 @@ class FoldFrames:
 
     plan: the plan.
     lanes: the streams that `lanes_of` returns.
-    sources: the sources of each stream.
-    fold: the fold's points.
-    before: the elements that folds before it wrote, as text.
+    sources: for each of these streams, the instances from which others may get its values.
+    fold: (the fold's number, the coordinates of its first PE, its points).
+    before: the elements that earlier folds wrote, as text.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class FoldFrames:
 
     @property
     def _result(self) -> int:
-        """Returns the position of the results among the streams."""
+        """Returns which of the streams is that of the results, as its position among them."""
         return next(n for n, lane in enumerate(self._lanes) if lane.use.kind == "result")
 
     def _step(self, point: Point, vector: Vector, sign: int) -> Point:
@@ -134,8 +136,8 @@ class FoldFrames:
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
     def _from(self, sources: Sequence[ValueSource], points: isl.Set) -> dict[Point, tuple[ValueSource, Point]]:
-        """Returns, by point, for each instance that gets its element from another one of the fold: the source, and the point of
-        that instance.
+        """Returns, for each point whose instance gets its element from another instance of the fold, (the source that says so, the
+        point of that other instance).
         """
         found: dict[Point, tuple[ValueSource, Point]] = {}
         for source in sources:
@@ -163,8 +165,8 @@ class FoldFrames:
         return last
 
     def _entering(self, before: set[str]) -> set[tuple[Point, int]]:
-        """Returns (point, position of the stream) where an instance gets its element from the buffer. A sum that starts from no
-        array's element starts in the PE, and is none of these.
+        """Returns (point, position of the stream) for each element that an instance gets from the buffer. Sums that do not start
+        from an array's element start inside the PE, so they do not count.
 
         before: the elements that folds before wrote, as text.
         """
@@ -228,8 +230,8 @@ class FoldFrames:
         return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
     def _moves(self) -> dict[int, list[Transit]]:
-        """Returns the elements in transit from PE to PE by cycle, beginning with the cycle in which the PE that they leave uses
-        them.
+        """Returns, by cycle, the elements on their way from PE to PE. An element is on its way from the cycle in which the one PE
+        uses it to the cycle before the other PE does; along a wire, in that one cycle alone.
         """
         found: dict[int, list[Transit]] = defaultdict(list)
         for (point, lane), source in self._source.items():
@@ -265,7 +267,7 @@ class FoldFrames:
         return lambda t: tuple(sorted(found.get(t, ()), key=lambda o: (o.lane, o.unit, o.cycles)))
 
     def _token(self, point: Point, lane: int, signs: Vector, cycles: int) -> BoundaryElement:
-        """Returns, as an element outside the array, the one that the instance at a point has of a stream.
+        """Returns the element that the instance at a point accesses by a stream, as one that is drawn outside the array.
 
         lane: the position of the stream.
         signs: the sign of its moves along each coordinate.
@@ -285,8 +287,10 @@ class FoldFrames:
         return along[0] if len(along) == 1 and sum(map(abs, along[0])) == 1 else None
 
     def _is_free(self, unit: PEIndex, signs: Vector, used: set[PEIndex], sign: int) -> bool:
-        """Returns whether no PE in `used` lies between a PE and the array's boundary, in the direction of `signs` (sign 1) or
-        against it (-1).
+        """Returns whether the way from a PE to the boundary of the array is free: no PE in `used` lies on it.
+
+        signs: a direction, as the sign of each coordinate's change.
+        sign: 1 for the way in that direction, -1 for the way against it.
         """
         here = unit
         while any(signs):
@@ -298,11 +302,12 @@ class FoldFrames:
         return True
 
     def _preload(self, step: int, low: int, high: int) -> tuple[dict[PEIndex, PEState], list[Transit], list[BoundaryElement]]:
-        """Returns a cycle in which stationary operands are shifted in down the rows, those for the last row first: what PEs have,
-        what is in transit, and what waits outside.
+        """Returns (by PE what it has, elements in transit, elements that wait outside) for one of the cycles before a fold, in
+        which stationary operands are shifted in down the rows; those for the last row enter first.
 
         Streams that use the same PEs come one after another.
-        step: the number of the cycle; low, high: the first and the last row in use.
+        step: the number of this cycle among them, from 0.
+        low, high: the first and the last row in use.
         """
         rows = high - low + 1
         loading, at = divmod(step, rows)

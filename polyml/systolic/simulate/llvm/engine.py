@@ -29,7 +29,8 @@ LEAST_WORK = 1 << 20  # PEs x cycles of a fold in which spans are looked for
 
 
 class CompiledEngine:
-    """A CompiledEngine simulates the folds of one nest with machine code, which it compiles for each form of a fold that it meets.
+    """A CompiledEngine simulates the folds of one nest with machine code. Folds with the same links, wires, and steps of loads and
+    stores share their code.
 
     arguments: the values of scalar arguments, by name.
     """
@@ -50,8 +51,8 @@ class CompiledEngine:
         state.run(now, fold.cycles)
 
     def _spans(self, fold: FoldProgram) -> list[tuple[Span, TimeBlocks]]:
-        """Returns the spans of a fold's cycles that can run in blocks of several cycles, each with the code that runs it; [] for a
-        small fold.
+        """Returns the parts of a fold that run in blocks of many cycles, each as ((first cycle, the one behind the last), the code
+        that runs it). Other cycles run one by one; in a small fold, all of them, so that [] is returned.
         """
         here = grid_of(fold, self._grid, self._datapaths) if prod(self._grid) * fold.cycles >= LEAST_WORK else None
         found = spans(fold, self._grid, LEAST_SPAN) if here is not None else []
@@ -74,7 +75,9 @@ class CompiledEngine:
 
 
 class _FoldMachineCode:
-    """A _FoldMachineCode is the compiled code for all folds whose registers are linked in the same way."""
+    """A _FoldMachineCode is compiled code that runs the cycles of a fold one by one; all folds with the same links, wires, and
+    steps of loads and stores use it.
+    """
 
     def __init__(
         self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]
@@ -100,12 +103,12 @@ class _FoldMachineCode:
 
 
 class _FoldState:
-    """A _FoldState is a fold between two of its cycles: the vectors that its compiled code works on.
+    """A _FoldState holds the vectors on which the compiled code of a fold works, as they are between two cycles.
 
     call: the compiled function, which takes the address of the pointers to the vectors.
     words: the vectors.
-    moving: for each register whose values do not move in their vector, while the position of each PE in it does, where in `words`
-        the vector is; the next word there has the first PE's positions.
+    moving: for some registers, the position in `words` of a vector that is longer than needed: PE u has element start + u of it,
+        and values pass from PE to PE by a change of `start`. The vector after it in `words` has `start`.
     units: how many PEs there are.
     """
 
@@ -120,30 +123,33 @@ class _FoldState:
             self._call(self._pointers.ctypes.data)
 
     def plane(self, own: Register) -> np.ndarray:
-        """Returns a view of what all PEs have, by their numbers, in a register whose values do not move in their vector."""
+        """Returns a view of the values that a register has in all PEs, by the PEs' numbers. It has to be one of the registers in
+        `moving`.
+        """
         number = self._moving[own]
         vector, (start, *_) = self._words[number : number + 2]
         return vector[start : start + self._units]
 
 
 def _wiring(operand: Operand) -> tuple[object, ...]:
-    """Returns a key of what the code for an operand depends on besides its loads: the links by which only some PEs take values, and
-    for each of its broadcasts whether it runs down columns (0) or along rows (1).
+    """Returns a key that is equal for operands whose code is the same, up to loads: the links by which some PEs take values, and
+    for each broadcast 0 if it runs down columns or 1 if along rows.
     """
     return tuple(link for link, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
 
 
 def _event_form(events: Events | StridedEvents) -> tuple[int, ...]:
-    """Returns a key of what the code for loads or stores depends on: (step from PE to PE, step from element to element) where those
-    of a cycle are equally far apart, () for those that are listed one by one.
+    """Returns a key that is equal for loads or stores that the same code makes. It is (step from PE to PE, step from element to
+    element) where the events of each cycle are equally far apart, and () where they are listed one by one.
     """
     return (events.unit_step, events.element_step) if isinstance(events, StridedEvents) else ()
 
 
 def _words(events: Events | StridedEvents, memories: MemoryContents) -> list[np.ndarray]:
-    """Returns the four vectors that compiled code needs for loads or stores. For strided ones these have, by cycle, their number,
-    the first PE and the first element; for listed ones the position in the list at which each cycle begins, the PEs and the
-    elements. The last vector is the memory's contents.
+    """Returns the four vectors from which compiled code makes loads or stores; the last one has the contents of the memory.
+
+    Where the events of each cycle are equally far apart, the others have for each cycle the number of events, the first PE and the
+    first element. Where events are listed one by one, they are where each cycle begins in the list, the PEs, and the elements.
     """
     if isinstance(events, StridedEvents):
         return [events.counts, events.units, events.elements, memories[events.memory]]

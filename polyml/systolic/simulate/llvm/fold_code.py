@@ -37,11 +37,11 @@ class CodeVector:
 class FoldCode:
     """A FoldCode writes the LLVM function `i64 @polyml_fold(ptr %words)`, which runs cycles of one fold.
 
-    The words are the first cycle and the one behind the last, then pointers to the `vectors`, then pointers to the fold's loads and
-    stores, in the order in which `_FoldMachineCode.begin` has them.
+    The words are the first cycle and the one behind the last, then pointers to the `vectors`, then pointers to the vectors for the
+    fold's transfers, broadcasts, loads and stores, in the order in which `_FoldMachineCode.begin` has them.
     vectors: the vectors that the code works on, such as those of registers' values.
-    moving: for each register whose values do not move in their vector, while the position of each PE in it does, the vector's
-        number; the next vector has the first PE's positions.
+    moving: for some registers, the number of a vector that is longer than needed: PE u has element start + u of it, and values pass
+        from PE to PE by a change of `start`. The vector with the next number has `start`.
     units: this function, and those that it calls.
     """
 
@@ -139,9 +139,8 @@ class FoldCode:
         self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
 
     def _base(self, own: Register, operand: Operand) -> list[str]:
-        """Returns the pointers to the vectors that a register has of its own: that of its values; then, if its values stay in place
-        while the PEs move along them, that of the first PE's positions. Returns [] for a register that can read another one's
-        values where they are.
+        """Returns the pointers to the vectors that only this register uses: that of its values; for the registers in `moving`, also
+        that of the positions `start`. Returns [] for a register that reads its values in another register's vector.
         """
         kind, link = self._type(own), operand.link
         if link is None or link.cycles == 0:
@@ -153,8 +152,8 @@ class FoldCode:
         return [self._vector(self._length, kind)] if self._users[link.source] > 1 else []
 
     def _room(self, link: Link) -> tuple[int, int]:
-        """Returns (room, begin) for a vector of values that stay in place while the PEs move along it by a link: how many elements
-        it has besides those of the PEs, and where the first PE begins.
+        """Returns (room, begin) for the vector of a register in `moving`: how many elements it has more than there are PEs, and the
+        position at which the first PE's value is at first.
         """
         room = max(ROOM * abs(link.offset), self._length)
         return room, room if link.offset > 0 else 0
@@ -189,11 +188,12 @@ class FoldCode:
         return vector
 
     def _advanced(self, link: Link, kind: DType, vectors: str, starts: str) -> str:
-        """Writes code that moves all PEs along the vector of a register whose values stay in place, so that each PE has what
-        another one had `link.cycles` cycles before; returns the pointer to the first PE's value. There are `link.cycles` such
-        vectors, which take turns.
+        """Writes code for a cycle in which each PE of a register in `moving` gets what another one had `link.cycles` cycles before:
+        it changes the first PE's position in the vector, and copies values only where the vector ends. Returns the pointer to the
+        first PE's value.
 
-        vectors, starts: the pointers to these vectors, and to the first PE's position in each.
+        vectors: the pointer to `link.cycles` vectors one after another, which serve one cycle each in turn.
+        starts: the pointer to the first PE's position in each of them.
         """
         fn, (room, begin) = self._fn, self._room(link)
         phase = fn.emit(f"urem i64 {self._cycle}, {link.cycles}")
@@ -265,7 +265,9 @@ class FoldCode:
         self._fn.loop("0", together, lambda n: self._memmove(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
-            """Writes code that copies the values of the drivers, which `row` holds by column, to the same columns of the n-th row."""
+            """Writes code that copies the values of the drivers to the n-th row of PEs, each to the driver's own column. The
+            pointer `row` has the values by column.
+            """
             first = to_rows(n)
             self._for_listed(
                 starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}"))
@@ -311,7 +313,9 @@ class FoldCode:
         self._fn.loop("0", str(last + 1), make)
 
     def _chain_width(self, operand: Operand) -> int:
-        """Returns how many PEs' sums are computed together: 1 along a row, and all PEs of a row where sums go down the columns."""
+        """Returns how many PEs add their terms to their sums together: 1 where sums go along a row, and all PEs of a row where sums
+        go down the columns.
+        """
         return 1 if _link_of(operand).along else self._grid[1]
 
     def _padded(self, units: int) -> int:
@@ -374,7 +378,9 @@ class FoldCode:
 
 
 def _link_of(operand: Operand) -> Link:
-    """Returns the link of an operand by which sums are added up. Raises ValueError where it has none."""
+    """Returns the link of an operand that is a running sum, by which the sum comes from the PE before. Raises ValueError where it
+    has none.
+    """
     if operand.link is None:
         raise ValueError("a sum that goes on has a link")
     return operand.link
