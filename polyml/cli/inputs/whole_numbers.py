@@ -8,7 +8,9 @@ from polyml.reading.input_limits import shown, whole_number
 
 
 class Whole(click.ParamType):
-    """The type of a click option that takes a whole number from `least` to `most`; its error message names these limits."""
+    """The type of a click option that takes a whole number from `least` to `most`, which its constructor gets. For any other value,
+    the command ends with an error that names these limits.
+    """
 
     name = "integer"
 

@@ -35,12 +35,12 @@ class AccessBox:
 
 
 def box(array: str, subscripts: tuple[Affine, ...], inner: Sequence[Loop], may_be_whole: bool) -> AccessBox | None:
-    """Returns a box that contains the elements with the given subscripts in all iterations of the inner loops, or None if a
-    dimension of it has no constant length.
+    """Returns a box that contains the elements with the given subscripts in all iterations of the inner loops. If the number of
+    indices in a dimension is not a constant, the box has the whole dimension where `may_be_whole` is set; otherwise there is no
+    box, and the result is None.
 
     subscripts: one per dimension, in terms of loop variables.
     inner: the loops whose iterations the box covers, outermost first.
-    may_be_whole: whether the box covers a dimension without a constant length as far as the array goes; if not, the result is None.
     """
     ranges: list[tuple[Affine, int | None]] = []
     for e in subscripts:
@@ -78,9 +78,9 @@ def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> t
 
 
 def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Returns the result of `_span` for at least one loop. In `low` and in `high`, the variable of the innermost of the first
-    `count` loops is replaced by the bound at which they are least and greatest, then `_span` is called for the other loops. None if
-    it finds no constant number for any choice of bounds.
+    """Does the step of `_span` for one loop, the innermost of the first `count` ones: puts the first or the last value of the loop
+    for its variable, whichever makes `low` least and `high` greatest, and calls `_span` for the loops outside. If the loop has
+    several bounds, each pair of them is tried; None if no pair leads to a constant number.
     """
     loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
@@ -96,10 +96,10 @@ def _spanned(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -
 
 
 def tile_of(loop: Loop) -> tuple[Affine, Affine] | None:
-    """Returns the first and the last value of the loop's variable as expressions that differ by a constant, or None if no lower and
-    upper bound do.
+    """Returns the first and the last value of the loop's variable by a lower and an upper bound that differ by a constant. None if
+    no two of its bounds do.
 
-    The loop may run over fewer values, since it may have other bounds too.
+    The loop's other bounds are ignored, so that it may run over fewer values than from the first to the last.
     """
     for low in loop.lower:
         for high in loop.upper:
@@ -147,10 +147,12 @@ def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
 
 
 def lower_outside(bound: Affine, around: Sequence[Enclosing], inside: set[str]) -> Iterator[Affine]:
-    """Yields lower bounds of the expression `bound` that contain no variable of the loops `inside`: `bound` itself if it contains
-    none; if it is one variable alone, the lower bounds of its loop, replaced likewise; otherwise nothing.
+    """Yields expressions that are never greater than `bound` and contain no variable of the loops `inside`. If `bound` contains
+    none, this is `bound` itself. If `bound` is a loop's variable alone, these are found in the same way for each lower bound of
+    that loop. For any other expression, nothing is yielded.
 
-    around: the loops and guards among which the variables' loops are looked up.
+    inside: names of loop variables.
+    around: the loops and guards among which the loop of a variable is looked up.
     """
     if not bound.names & inside:
         yield bound

@@ -1,7 +1,6 @@
 """Exact tests of which iterations access the same element, made on the loops of a Program.
 
-The tests use the bounds and the subscripts of the finished loops, so they hold for whatever schedule the loops were made from.
-Most are decided by the Omega test (`codegen.presburger`), the others by isl.
+They use the finished loops' bounds and subscripts, so that they hold for any schedule. The Omega test decides most, isl the others.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ InstanceAccess = tuple[Access, Instance]
 
 
 def _is_isl_term(e: Affine) -> bool:
-    """Returns whether isl's syntax has the expression: a minimum or a maximum may be all of it, but not a term of a sum."""
+    """Returns whether isl's syntax has the expression: there, a minimum or maximum can be all of it, but no term of a sum."""
     return all(isinstance(a, str) or (isinstance(a, FloorDiv) and _is_isl_term(a.operand)) for a, _ in e.terms) or (
         len(e.terms) == 1 and isinstance(e.terms[0][0], Extremum) and all(map(_is_isl_term, e.terms[0][0].operands))
     )
@@ -42,7 +41,9 @@ class Range:
     high: tuple[Affine, ...]
 
     def facts(self, side: int = SHARED) -> list[Fact]:
-        """Returns the bounds that isl can express as constraints on the FIRST or SECOND access's iteration, or on a SHARED one."""
+        """Returns the bounds that isl can read as constraints. side: FIRST or SECOND: on the iteration of that one of two accesses;
+        SHARED: on an iteration that both are in.
+        """
         mine = (variable(self.var), side)
         low = [Fact(">=", mine, (e, side)) for e in self.low if _is_isl_term(e)]
         return low + [Fact(">=", (e, side), mine) for e in self.high if _is_isl_term(e)]
@@ -88,7 +89,7 @@ def compares(condition: Condition) -> list[Compare]:
 
 
 def jam_range(jam: Jam | Unroll) -> Range:
-    """Returns the range of the variable in the iterations of a Jam or of an unrolled loop."""
+    """Returns the values that the variable of a Jam (a loop whose iterations run together) or of an unrolled loop has."""
     if isinstance(jam, Unroll):
         return Range(jam.var, (jam.base,), (jam.base + (jam.count - 1),))
     high = [jam.base + (jam.count * jam.lanes - 1)]
@@ -99,8 +100,8 @@ class Differences:
     """A set { [d0, d1, ...] } of the distances, loop by loop, between two iterations that access the same element.
 
     count: the number of loops.
-    known: constraints that all points of the set satisfy, found by the Omega test; None if it gave up.
-    whole: the constraints on both iterations from which `known` was found; None if some constraint is missing there.
+    known: constraints on the distances that hold for all of the set, found by the Omega test; None if it gave up.
+    whole: the constraints on the two iterations from which `known` was found; None if they are not all that hold.
     exact: computes the set itself by isl; the result is None if isl takes too long.
     """
 
@@ -116,7 +117,7 @@ class Differences:
         return self._ask()
 
     def may_be(self, zero: Iterable[int] = (), moved: int | None = None) -> bool:
-        """Returns whether the set has, or may have, a point at which d[k] = 0 for each k in `zero`, and d[moved] is not 0."""
+        """Returns whether the set has, or may have, a point with d[k] = 0 for all k in `zero`, and d[moved] != 0 (if given)."""
         zero = frozenset(zero)
         if self._is_never or moved in zero or moved is not None and self._bounds.get(moved) == (0, 0):
             return False
@@ -131,7 +132,7 @@ class Differences:
         return self.allows(where & at_least({moved: 1}, -1)) or self.allows(where & at_least({moved: -1}, -1))
 
     def allows(self, where: System) -> bool:
-        """Returns whether the set has, or may have, a point for which the constraints `where` on d0, d1, ... hold."""
+        """Returns False if it is proved that no point of the set satisfies the constraints `where` on d0, d1, ...; else True."""
         if self._known is not None:
             system = self._known.system
             is_not = system is None or self._is_never or is_empty(system & where)
@@ -197,8 +198,7 @@ class ConflictTest:
         return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
 
     def deltas(self, a: RangedAccess, b: RangedAccess, shared: Sequence[Enclosing], chain: Sequence[Range]) -> Differences:
-        """Returns the set { [d0, d1, ...] } of distances, in a chain of nested loops, between an iteration in which `a` accesses an
-        element and one in which `b` accesses the same element.
+        """Returns the distances, in a chain of loops, from an iteration where `a` accesses an element to one where `b` does so.
 
         a, b: the accesses, each with the ranges of the loops around it that are inside the chain.
         shared: the loops and guards around the chain, whose iteration is the same for both.
@@ -247,7 +247,7 @@ class ConflictTest:
     def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
         """Returns whether `a` and `b` may access the same element in any two iterations of `loop`, be they the same one or not.
 
-        a, b: the accesses, each with the ranges of the variables inside of `loop` whose iterations run together.
+        a, b: the accesses, each with the ranges of the loops around it that are inside of `loop`: Jams and unrolled loops.
         path: the loops and guards around the loop, whose iteration is the same for both.
         """
         own = loop_range(loop)
@@ -259,7 +259,7 @@ class ConflictTest:
         )
 
     def _is_possible(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns whether some iterations of both accesses satisfy, or may satisfy, the facts and those of the context."""
+        """Returns False if it is proved that no two iterations satisfy `facts` and `context` at once; otherwise True."""
         key = (context, tuple(facts), sides)
         if key not in self._possible:
             system, is_complete = self._system(context, facts, sides, False)
@@ -270,7 +270,7 @@ class ConflictTest:
         return self._possible[key]
 
     def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns whether some iterations of both accesses satisfy all facts, by isl; True also if a fact is not affine."""
+        """Returns, by isl, whether some two iterations satisfy `facts` and `context`; True also if a fact is not affine."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
@@ -280,13 +280,13 @@ class ConflictTest:
         return not isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(constraints) or 'true'} }}").is_empty()
 
     def _names(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> frozenset[str]:
-        """Returns the names in the facts that are the same for both iterations: parameters and variables of enclosing loops."""
+        """Returns the names in `facts` and `context` with one value for both accesses: parameters and outer loops' variables."""
         names = frozenset().union(*(f.names for f in (*context.facts, *facts)))
         return names.difference(sides.moving, sides.first, sides.second)
 
     def _exact_differences(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
-        """Returns, by isl, the set { [d0, d1, ...] } of differences between the two accesses' iterations of the loops
-        `sides.moving` around both; None if a fact is not affine or isl needs more than TEST_OPERATIONS.
+        """Returns, by isl, the set { [d0, d1, ...] } of the second access's iteration less the first one's, in the loops
+        `sides.moving` around both. None if a fact is not affine or isl needs more than TEST_OPERATIONS operations.
         """
         _, first, second = renamed = sides.renamed()
         try:
@@ -317,8 +317,9 @@ class ConflictTest:
     def _shadow(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[Shadow | None, System | None]:
-        """Returns the projection of the facts onto the differences of the loops `sides.moving` around both accesses, None if the
-        Omega test gives up, and the constraints that it was made from, None if some facts are missing there.
+        """Returns a pair. First, the constraints that follow from `facts` and `context` on d0, d1, ..., the differences of both
+        accesses' iterations of the loops `sides.moving`; None if the Omega test gives up. Second, the constraints on the iterations
+        themselves; None if they have no solution or do not include every fact. in_context: as for `_system`.
         """
         system, is_complete = self._system(context, facts, sides, in_context)
         if system is None:
@@ -331,10 +332,10 @@ class ConflictTest:
     def _system(
         self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides, in_context: bool
     ) -> tuple[System | None, bool]:
-        """Returns the facts, and what holds in the loops around (`context`), as one system of linear constraints, None if it has no
-        solution, and whether it is complete: no fact was left out as not linear.
+        """Returns (system, is_complete). The system has `facts` and what holds in the loops around (`context`) as linear
+        constraints; it is None if they have no solution. is_complete: whether nothing was left out as not linear.
 
-        in_context: whether the SCoP's constraints on its parameters are used too.
+        in_context: whether the SCoP's constraints on its parameters are part of the system too.
         """
         systems = Systems(sides)
         for fact in facts:
@@ -345,8 +346,8 @@ class ConflictTest:
         return None if around is None else around & system, is_complete
 
     def _around(self, context: _EnclosingFacts, names: frozenset, in_context: bool) -> System | None:
-        """Returns the constraints that hold inside of the loops and guards of `context`, projected onto the given names if that
-        loses nothing, with the SCoP's on its parameters if `in_context`; None if nothing runs there.
+        """Returns the constraints of `context`, with the SCoP's on its parameters if `in_context`; None if no integers satisfy
+        them. Names other than the given ones are eliminated, unless this would lose something.
         """
         system = context.system
         if in_context and self._limits is not None:
@@ -374,10 +375,9 @@ class ConflictTest:
 
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
-    """Returns the distances between accesses by subscripts x and y that differ by constants alone (uniformly generated), or None.
-
-    Loop bounds are left out unless a loop has a constant length: this is quick, and the set that it returns is rarely larger than
-    the exact one. The result is None also if a subscript depends on one of the loops `inner`, which are inside `chain`.
+    """Returns the distances between iterations that access one element by the subscripts x and y. None unless x and y differ by
+    constants alone (uniformly generated), are linear in the chain's variables, and depend on no loop of `inner`, inside it. Bounds
+    are used of loops of constant length alone: this is quick, and the result is rarely larger than the exact set.
     """
     private = {r.var for r in inner}
     moving = {r.var for r in chain}

@@ -28,7 +28,8 @@ class Stride:
     """The distance that an access moves in memory with each iteration of one loop.
 
     kind: where the next iteration's element lies.
-    elements: for UNIT and SHORT, how many elements further in memory that is, negative for the previous one; 0 for other kinds.
+    elements: how many elements further in memory that is, negative where it is before; 0 unless the kind is UNIT, a neighbour, or
+        SHORT, a few elements away.
     """
 
     kind: StrideKind

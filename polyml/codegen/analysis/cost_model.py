@@ -266,7 +266,9 @@ class CostModel:
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, tiling: RegisterTiling) -> list[Affine]:
-        """Returns the choices for `RegisterTiling.line`: one for each array on whose cache lines the vectors could begin."""
+        """Returns the choices for `RegisterTiling.line`, which says where vectors begin: with each one, the vectors of some access
+        begin on cache lines. There are none for scalar code.
+        """
         if tiling.vector is None:
             return []
         found = (self._in_line(access, tiling.vector) for access in self.accesses)
@@ -295,15 +297,15 @@ class CostModel:
         return difference.is_constant and difference.constant % tiling.lanes == 0
 
     def remainder(self, loop: int, count: int) -> int:
-        """Returns how many iterations of loop number `loop` are left over when `count` run together: the larger of the remainder of
-        its number of iterations and that of its last value plus 1, which is what its last tile leaves.
+        """Returns how many iterations of loop number `loop` are left over when `count` run together: the larger of its number of
+        iterations modulo `count` and, if its last value is known, (that value + 1) modulo `count`.
         """
         ends = [e for e in self.nest.chain[loop].upper if e.names and e.names <= self._known.keys()]
         last = max((e.evaluate(self._known) for e in ends), default=None)
         return max(self.trips[loop] % count, 0 if last is None else (last + 1) % count)
 
     def _used(self, tiling: RegisterTiling) -> float:
-        """Returns the share (0 to 1) of the iterations run together that are not masked or left over; short loops lower it."""
+        """Returns the useful part, 0 to 1, of a tiling's work; masked lanes and iterations left over at a loop's end lower it."""
         share = 1.0
         if tiling.vector is not None:
             length, block = max(1, self.trips[tiling.vector]), tiling.lanes * tiling.vectors
@@ -326,9 +328,7 @@ class CostModel:
         return self._innermost[innermost]
 
     def _innermost_access(self, access: AccessStrides, weight: float, innermost: int | None) -> InnermostAccess:
-        """Returns how an access behaves in the innermost loop. An access to the same element in all its iterations counts once per
-        run of that loop.
-        """
+        """Returns an access's cost in the innermost loop; one to the same element throughout counts once per run of the loop."""
         is_invariant = self._is_invariant(access, innermost)
         if is_invariant:
             weight /= max(1, self._innermost_trips(access.access, innermost))

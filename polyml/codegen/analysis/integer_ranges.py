@@ -37,10 +37,10 @@ class Ranges:
         self._names |= dict.fromkeys((program.thread, program.threads), (0, MOST_THREADS))
 
     def enter(self, loop: Loop) -> None:
-        """Records, for the expressions inside of the loop, the interval of the loop's variable and that of the name `Loop.last`,
-        the last iteration of a thread's chunk.
+        """Records, for the expressions inside of the loop, the interval of the loop's variable. If the body has a name for the last
+        iteration of a thread's chunk (`Loop.last`), the interval of that is recorded too.
 
-        Raises LeavesRange if the variable may leave 64 bits.
+        Raises LeavesRange if the variable may exceed 2**61 (END_LIMIT), so that integers made of it might leave 64 bits.
         """
         lower, upper = (list(map(self.of, ends)) for ends in (loop.lower, loop.upper))
         low, high = max(least for least, _ in lower), min(most for _, most in upper)
@@ -52,7 +52,9 @@ class Ranges:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
 
     def check(self, e: Affine) -> None:
-        """Raises LeavesRange if the value of the expression, or a constant in it, may exceed INTEGER_LIMIT."""
+        """Raises LeavesRange if the value of the expression, its constant or a coefficient may be larger in size than 2**62
+        (INTEGER_LIMIT).
+        """
         low, high = self.of(e)
         if max(-low, high, abs(e.constant), *(abs(c) for _, c in e.terms)) > INTEGER_LIMIT:
             raise LeavesRange(f"{e} may leave 64 bits")
@@ -74,7 +76,9 @@ class Ranges:
         return low, high
 
     def _of_atom(self, atom: FloorDiv | Extremum | Choice) -> Interval:
-        """Returns an interval that contains all values of a quotient, a minimum or maximum, or a choice."""
+        """Returns an interval that contains all values of a quotient, of a minimum or maximum, or of a Choice: one of two
+        expressions, as a condition decides.
+        """
         if isinstance(atom, FloorDiv):
             low, high = self.of(atom.operand)
             return low // atom.divisor, high // atom.divisor

@@ -76,8 +76,9 @@ def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...]
 
 
 def _passes_on(nest: LoopNest, write: NestAccess, name: str, accesses: list[NestAccess]) -> bool:
-    """Returns whether the access writes the running values of a scan: each to an element of its own, or all to one accumulator that
-    is also read by accesses that are no updates of it.
+    """Returns whether the access writes the running values of a scan. There are two cases: each iteration writes an element of its
+    own, to which the next one reads to continue; or all iterations update one accumulator, which is also accessed otherwise than by
+    updates.
 
     name: the variable of the loop that scans.
     accesses: all accesses of the nest.
@@ -122,7 +123,9 @@ def _before(nest: LoopNest, write: NestAccess, name: str) -> int | None:
 
 
 def _comes_later(nest: LoopNest, write: NestAccess, read: NestAccess) -> bool:
-    """Returns whether the read stands after the write in a body of instances alone."""
+    """Returns whether the read's instance is the write's own or comes after it directly in the nest's body. False if either is in a
+    loop or guard there.
+    """
     return any(node is read.instance for node in dropwhile(lambda node: node is not write.instance, nest.body))
 
 

@@ -12,8 +12,10 @@ DEFAULT_TRIPS = 500  # assumed for a loop whose length is known only at run time
 
 
 def trips(loop: Loop, known: Mapping[str, int]) -> int:
-    """Returns the number of iterations of the loop: exact if two bounds differ by a constant or by known values (but at most four
-    times DEFAULT_TRIPS), otherwise DEFAULT_TRIPS.
+    """Returns an estimate of the loop's number of iterations: the least number by any two bounds whose difference is known, but at
+    most 2000 (4 * DEFAULT_TRIPS). If no two bounds have a known difference, it is 500 (DEFAULT_TRIPS).
+
+    known: by name of a parameter or variable, its value.
     """
     best = None
     for low in loop.lower:

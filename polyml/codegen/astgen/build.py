@@ -69,8 +69,8 @@ class _ScheduledPart:
 
 
 def _loops_of_isl(part: _ScheduledPart) -> tuple[Node, ...]:
-    """Returns isl's loops for a component if they are proved to be right, else those of polyml's scan of trees of any kind. Raises
-    BudgetExceeded where there are neither.
+    """Returns the loops for a component: isl's if they are proved to be right, else those that polyml makes itself (`scan`). Raises
+    BudgetExceeded where neither finds loops.
 
     isl's loops have fewer tests where domains are not plain conjunctions; but for tiles of tiles, and skewed tiles, it may take
     seconds to hours to make them, and those of strided domains in such tiles may be wrong.
@@ -83,8 +83,8 @@ def _loops_of_isl(part: _ScheduledPart) -> tuple[Node, ...]:
 
 @lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
 def _once(part: _ScheduledPart) -> tuple[Node, ...] | str:
-    """Returns the loops of a component, from isl or from a scan of any kind of tree, or, where neither has any, the reason as a
-    text. Results are cached.
+    """Returns the loops of a component, which isl's generator or else polyml's own (`scan`) makes; where neither finds loops,
+    returns the reason as a text. Results are cached.
     """
     first = _proved(part, OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain())))
     if not isinstance(first, str):
@@ -124,7 +124,9 @@ def of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
 
 
 def _iterators(first: int) -> isl.IdList:
-    """Returns the names of MOST_LOOPS nested loops inside of `first` other loops: c and the number of loops around each."""
+    """Returns names for the variables of nested loops inside of `first` other loops: c and the number of loops around, as in c2.
+    There are names for MOST_LOOPS (24) loops.
+    """
     found = isl.IdList.alloc(CONTEXT, MOST_LOOPS)
     for k in range(first, first + MOST_LOOPS):
         found = found.add(isl.Id(f"c{k}"))

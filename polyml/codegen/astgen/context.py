@@ -18,9 +18,9 @@ MOST_POINTS = 4
 
 
 class Point(NamedTuple):
-    """One iteration of each of some nested loops, in a program whose parameters all have the value SIZE.
+    """A sample iteration of some nested loops, for a program all of whose parameters are 1500 (SIZE).
 
-    loops: the loops' values, outermost first.
+    loops: the values of the loops' variables, outermost first.
     """
 
     loops: tuple[int, ...] = ()
@@ -60,7 +60,8 @@ class LoopContext:
     values: by loop, an expression of the program and a divisor; the loop's name in rows stands for their quotient.
     outer: the context outside the innermost loop, if this is the context just inside of a loop.
     wider: the context without the constraints `more`, if this context was made from it by `having`.
-    every: whether schedule trees of any kind are scanned, if need be with more tests; if not, NotSimple is raised for some.
+    every: whether polyml makes loops for a schedule tree of any kind, if need be with more tests; if not, NotSimple is raised for
+        trees that are left to isl's generator.
     quotients: { quotient in rows -> the expression of the program that computes it }.
     """
 
@@ -120,10 +121,10 @@ class LoopContext:
         return tuple(Point((*p.loops, value)) for p, ends in inside for value in dict.fromkeys(ends))
 
     def proves(self, row: Row) -> bool:
-        """Returns whether the linear expression `row` is proved to be at least 0 inside of the loops: each loop, the innermost one
-        first, is replaced by its bound. Proofs are kept.
+        """Returns whether the linear expression `row` is proved to be at least 0 inside of the loops: the variable of each loop,
+        the innermost one first, is replaced by a bound of the loop. Answers are kept.
 
-        After MOST_PROOFS proofs, raises NotSimple, or returns False for further expressions if `every` is set.
+        For more than about 4000 (MOST_PROOFS) different expressions, it raises NotSimple, or returns False if `every` is set.
         """
         row = tight(row)
         if not row[0]:

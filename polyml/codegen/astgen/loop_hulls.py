@@ -18,10 +18,11 @@ def common_rows(asked: Sequence[Sequence[Row]]) -> list[Row]:
 
 
 def bounding_rows(name: LoopName, rows: Iterable[Row], here: LoopContext) -> System:
-    """Returns those of the linear expressions `rows`, all at least 0, that bound a loop, without those that follow from others and
-    from the loops around it; longer ones are dropped first. Two opposite ones become an equation.
+    """Returns those of the constraints `rows` that bound a loop, without those that follow from others and from the loops around
+    it. Constraints with many terms are dropped in favour of ones with few; two opposite ones become an equation.
 
-    name: the loop's.
+    name: the loop's name in the constraints.
+    rows: linear expressions that are at least 0.
     here: the context around the loop.
     """
     least = sorted((row for row in rows if name in row[0]), key=lambda row: len(row[0]))
@@ -96,10 +97,10 @@ def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequ
 
 
 def _constant(row: Row, name: LoopName, rows: System, system: System, here: LoopContext) -> int | None:
-    """Returns the least constant with which a bound holds in all of a statement's iterations, put in place of its own constant;
-    None if none is found.
+    """Returns the least number which, in place of the bound's constant, makes the bound hold in all of a statement's iterations;
+    None if none is found. If the bound follows from one of the statement's own bounds, its constant is returned as it is.
 
-    row: the bound, whose constant is returned if it follows from one of the statement's bounds.
+    row: the bound, a linear expression that is at least 0.
     name: the loop's name in linear expressions.
     rows: the statement's bounds of the loop.
     system: all that is known of the statement's instances.

@@ -82,9 +82,9 @@ class LoopMatcher:
     def _candidates(
         self, node: Instance, values: Values, loops: tuple[Loop, ...]
     ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
-        """Yields the statements of the schedule tree's leaves that an instance may run, each with the band members that the loops
-        around may be. Those for which a loop's variable would have to be scaled or shifted to be the member (see `Progression`)
-        come last.
+        """Yields the statements of the schedule tree's leaves that an instance may run, each with a guess of which band member each
+        loop around the instance makes. Guesses by which a loop's variable has to be scaled or shifted to be the member (see
+        `Progression`) come last.
 
         values: by name of a loop's variable, its value where the instance stands.
         loops: the loops around it.
@@ -104,11 +104,11 @@ class LoopMatcher:
     def _progressions(
         self, node: Instance, leaf: LeafStatement, members: Sequence[LoopMember], loops: Sequence[Loop], values: Values
     ) -> tuple[tuple[int, Progression], ...]:
-        """Returns pairs of a band member's number and the progression by which its loop counts the member's values, for members
-        that are not the loop's variable itself. They are guessed from the member's values in the first and last iterations of the
-        loops further inside.
+        """Returns, for loops whose variable is not the band member itself, pairs of the member's number and the progression by
+        which the loop counts the member's values. A progression is guessed from the values that the member has in the first and
+        last iterations of the loops further inside.
 
-        members: the band members that the loops are taken for.
+        members: for each loop, the band member that it is taken for.
         values: by name of a loop's variable, its value where the instance stands.
         """
         found = []

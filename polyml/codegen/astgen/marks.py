@@ -13,8 +13,8 @@ from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mar
 class LoopMarks:
     """What the marks above a node of the schedule tree say of the next loop made below it.
 
-    parallel, role, partial: those fields of that `Loop`.
-    name, directives: those fields too, from a mark for that loop alone.
+    parallel, role, partial: the values of these fields of that `Loop`.
+    name, directives: the values of these fields too; they are empty unless a mark is for that loop alone.
     """
 
     parallel: bool = False
@@ -36,7 +36,9 @@ class LoopMarks:
         return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
     def inside(self) -> LoopMarks:
-        """Returns what the marks also say of loops in the body of the next loop: its role, "tile" or "point", alone."""
+        """Returns the marks for loops in the body of the next loop. Of these marks, only the role, "tile" or "point", holds there
+        too.
+        """
         return LoopMarks(role=self.role)
 
     def marked(self, loop: Loop) -> Loop:

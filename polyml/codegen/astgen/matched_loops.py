@@ -135,8 +135,8 @@ class LoopCases:
         self._numbers = count()
 
     def rows(self, alternative: Alternative, values: Mapping[Name, Row]) -> tuple[list[Row], list[Row]]:
-        """Returns the linear expressions of an alternative that are 0, and those that are at least 0, with names replaced by
-        values.
+        """Returns the linear expressions that are 0, and those that are at least 0, in an alternative (one conjunction of the
+        domain at a leaf). In both, the names that `values` has are replaced by their values.
         """
         cases = self.cases
         return [cases.row(row, values) for row in alternative.equal], [cases.row(row, values) for row in alternative.least]

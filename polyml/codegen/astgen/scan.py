@@ -208,8 +208,8 @@ _NOTHING_MORE = (System(),)
 
 
 def _asked_of_loops(a: ActiveStatement, here: LoopContext) -> list[Row]:
-    """Returns the constraints on the loops around a filter that hold wherever the next loop inside has iterations, to be tested by
-    a guard; those that would spare no more than one iteration are left out.
+    """Returns constraints on the loops around a filter, for a guard to test before the next loop inside begins; they hold wherever
+    that loop has iterations. Constraints whose test would skip no more than one iteration of a loop around are left out.
     """
     further = a.shadows[here.depth + 1 :]
     inside = {row_key(row) for row in (further[0] if further else None) or ()}
@@ -288,11 +288,12 @@ def _ends(rows: Iterable[Row], name: LoopName, loop: RowLoop, here: LoopContext)
 
 
 def _farthest(over: str, of: str, bounds: Sequence[list[Affine]]) -> list[Affine]:
-    """Returns the bound of a loop around several statements, in a list, or an empty list if some statement has no bound: the
-    minimum or maximum, as `over` says, of the statements' own bounds.
+    """Returns one bound, in a list, that includes the iterations of several statements: the least of their lower bounds or the
+    greatest of their upper ones. If some statement has no bound, the list is empty.
 
     over: "min" for lower bounds, "max" for upper ones.
-    of: "max" for lower bounds, "min" for upper ones: how the several bounds of one statement are combined.
+    of: "max" for lower bounds, "min" for upper ones: how the several bounds of one statement are combined first.
+    bounds: by statement, its bounds.
     """
     return [extremum(over, [extremum(of, each) for each in bounds])] if all(bounds) else []
 

@@ -81,8 +81,10 @@ class LeafStatement:
         return self.path.count(_MEMBER)
 
     def members_of(self, loops: Sequence[Loop]) -> Iterator[tuple[LoopMember, ...]]:
-        """Yields the ways in which the loops may stand for band members, by the loops' names: isl calls them c0, c1, ..., where the
-        numbers count the band members above, or the band members and sequences.
+        """Yields up to two guesses of which band member above the leaf each loop makes: for each loop, its variable and the number
+        of a member. A guess takes loops to have isl's names, c and a number: one takes the number as the member's position among
+        the band members on the path to the leaf, the other as its position among all steps of the path. Nothing is yielded for
+        other names.
         """
         names = [loop.var for loop in loops]
         if not all(name[0] == "c" and name[1:].isdecimal() for name in names):

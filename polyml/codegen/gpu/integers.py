@@ -35,7 +35,9 @@ def factor(value: Affine, use: Use) -> str:
 
 
 def _atom(atom: FloorDiv | Extremum | Choice, use: Use) -> str:
-    """Returns the C text of a floor division, a minimum or maximum, or a choice, each with parentheses of its own."""
+    """Returns the C text, which needs no more parentheses, of a floor division, a minimum or maximum, or a Choice: one of two
+    expressions, as a condition decides.
+    """
     if isinstance(atom, FloorDiv):
         return f"{use('floor_divide_index')}({integer(atom.operand, use)}, {atom.divisor})"
     if isinstance(atom, Extremum):

@@ -102,7 +102,9 @@ class _KernelText:
 
     @property
     def _firsts(self) -> tuple[int, ...]:
-        """The numbers of the axes whose first block is a parameter: if it is not always 0, or several launches may share it."""
+        """The numbers of the axes for which the number of the first block is a parameter of the kernel: those where it is not
+        always 0, or whose blocks may be divided among several launches.
+        """
         return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
 
     @property
@@ -187,7 +189,9 @@ class _KernelText:
             yield f"{dialect.pointer}int *status"
 
     def _versions(self) -> Iterator[str]:
-        """Yields the C lines of what a thread runs: the launch's one version, or its two as an `if` and an `else`."""
+        """Yields the C lines of what a thread runs. If the launch has two versions, the first one is in an `if` on its condition,
+        and the second one in the `else`.
+        """
         first, *others = self._launch.versions
         if not others:
             for node in first.body:
@@ -336,11 +340,12 @@ class _KernelText:
         yield "}"
 
     def _element(self, array: str, texts: Sequence[str], subscripts: tuple[Affine, ...] = ()) -> str:
-        """Returns the C text of an element of an array that is stored row by row, or of the register that holds the element. In
-        the former case, notes that the kernel refers to the array.
+        """Returns the C text of an array's element: the register or the element of shared memory that holds it, else the element in
+        global memory, where arrays are stored row by row. In the last case, notes that the kernel refers to the array.
 
         texts: the C texts of its subscripts, by dimension.
-        subscripts: the same as expressions, () where data decide them or the element is in the array itself.
+        subscripts: the same as expressions, to find the element in shared memory; () to not look there, as when data decide the
+            subscripts.
         """
         if array in self._held:
             return self._held[array]
@@ -357,7 +362,7 @@ class _KernelText:
         return f"{named(array)}[{offset}]"
 
     def _same(self, some: tuple[Affine, ...], others: tuple[Affine, ...]) -> bool:
-        """Returns whether subscripts are the same once loops have the names of the text."""
+        """Returns whether two lists of subscripts are the same after loop variables have got their names in the C text."""
         return [each.substitute(self._renaming) for each in some] == [each.substitute(self._renaming) for each in others]
 
     def _renamed(self, value: Affine) -> Affine:

@@ -108,7 +108,7 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped]) -> GpuProgram:
 
 
 def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
-    """Returns the launch of a nest on blocks and threads, with the loops that a thread runs. name: its kernel's."""
+    """Returns the launch of a nest on blocks and threads, with the loops that a thread runs. name: that of the launch's kernel."""
     nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     names = _fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
     host, starts = names[: len(nest.host)], names[len(nest.host) :]
@@ -127,7 +127,7 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
 
 
 def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
-    """Returns the axes along which a block has more than one iteration. taken: names that others have."""
+    """Returns the axes along which a block has more than one iteration. taken: names in use, which new names differ from."""
     found, rest = [], list(items)
     for axis in axes:
         if axis.threads * axis.items == 1:

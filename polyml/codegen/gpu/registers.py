@@ -55,7 +55,9 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
 
 
 def accesses_of(held: Registers, scop: Scop) -> Iterator[tuple[str, tuple[Affine, ...]]]:
-    """Yields the arrays and subscripts of all reads inside the loop, subscripts over the items' variables in place of loops' own."""
+    """Yields the array and the subscripts of each read inside the loop, except reads at indices that data decide. In the
+    subscripts, the variables of `held.items` stand for those of the loops over a thread's items (its iterations along an axis).
+    """
     table = AccessTable(scop.context)
     for run in _runs(held.loop.body, {}, dict(held.items)):
         if run is None:

@@ -30,13 +30,14 @@ MOST_BYTES = 48 << 10  # of shared memory that a block has on every device since
 
 @dataclass(frozen=True)
 class BlockAxis:
-    """An axis of a block, as subscripts see it.
+    """One axis of a block of threads, with the names that stand in subscripts for positions along it.
 
     start: the name of a thread's first iteration.
     block: the name of the first iteration of the block.
-    thread: the name of the thread's number along the axis.
-    item: the name of the number of a thread's item, "" where it has one.
-    threads, items: how many there are.
+    thread: the name of the thread's number in the block, along the axis.
+    item: the name of the number of an item, which is one of the iterations that a thread runs along the axis; "" if each thread
+        runs one alone.
+    threads, items: how many threads the block has along the axis, and how many items each thread has.
     thread_step: how many iterations lie between the first ones of neighbouring threads.
     """
 
@@ -56,12 +57,13 @@ class BlockAxis:
 
 @dataclass(frozen=True)
 class TileDimension:
-    """A dimension of an array, as a tile has it.
+    """One dimension of a tile, the part of an array that a block copies to shared memory.
 
-    first: the subscript of the tile's first element, over block starts, the chunk's first iteration and names that all threads share.
-    extent: how many elements the tile has along it; 1 where the subscript does not move in a chunk.
-    index: the subscript within the tile, over numbers of threads and items and the loop's variable.
-    moves: whether it moves with the loop, so that the last chunk may have fewer elements.
+    first: the subscript, in the array, of the tile's first element. Its names have one value for all threads of a block: they are
+        sizes, outer loops' variables, and the first iterations of the block and of the chunk.
+    extent: how many elements the tile has along the dimension; 1 if the subscript is the same for all threads throughout a chunk.
+    index: the subscript in the tile, an expression of the numbers of thread and item, or of the loop's variable.
+    moves: whether the subscript has the loop's variable, so that the last chunk may have fewer elements.
     """
 
     first: Affine
@@ -120,11 +122,12 @@ class Staged:
 
 
 def staged(held: Registers, chunk: str, axes: Sequence[BlockAxis], written: frozenset[str], scop: Scop) -> Staged | None:
-    """Returns the loop of registers with the tiles that serve its loads; None where no tile does.
+    """Returns the loop of `held` as one that runs in chunks, with tiles in shared memory that its reads are served from. None if no
+    read can be, if the tiles are too large, or if the loop has another step than 1 or other bounds in other threads.
 
     chunk: a name for the first iteration of a chunk.
-    axes: of the block, with more than one thread or item each.
-    written: arrays that the launch writes.
+    axes: the axes along which a block has more than one iteration.
+    written: arrays that the launch writes; their reads are not served from tiles.
     """
     loop = held.loop
     own = {name for axis in axes for name in (axis.start, axis.item)}
@@ -137,7 +140,9 @@ def staged(held: Registers, chunk: str, axes: Sequence[BlockAxis], written: froz
 
 
 def _tile(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> Iterator[SharedTile]:
-    """Yields the tile for an access that moves with the loop and that more than one thread of a block makes."""
+    """Yields one tile for reads at the given subscripts, or none. There is one if just one subscript moves with the loop, and the
+    subscripts are the same for all threads along some axis of the block.
+    """
     dimensions = [_dimension(each, loop, chunk, axes) for each in subscripts]
     known = [each for each in dimensions if each is not None]
     used = frozenset().union(*(each.names for each in subscripts))

@@ -47,7 +47,10 @@ _EXTREMES = {"minimum": "minimum", "maximum": "maximum", "fmin": "least", "fmax"
 
 @dataclass(frozen=True)
 class Text:
-    """A Text is the C text of an expression. binds: how tightly its outermost operator binds, from _CHOICE to _ATOM."""
+    """A Text is the C text of an expression.
+
+    binds: how tightly its outermost operator binds: one of this module's levels, from _CHOICE (`?:`) to _ATOM (a name or call).
+    """
 
     text: str
     binds: int = _ATOM
@@ -354,7 +357,7 @@ class _StatementText:
 
 
 def _float(value: float, is_double: bool) -> Text:
-    """Returns the shortest C text that reads back to the number."""
+    """Returns the shortest C text that reads back to the number: as a double or, if not `is_double`, as a float with an f."""
     ending = "" if is_double else "f"
     if math.isnan(value):
         return Text("NAN")

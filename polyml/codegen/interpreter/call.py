@@ -26,8 +26,8 @@ class UncertainBounds(BoundsError):
 def begin(
     scop: Scop, arguments: Mapping[str, object], others: Mapping[str, int] = {}
 ) -> tuple[dict[str, int], dict[str, np.ndarray]]:
-    """Checks the arguments of a call, and returns its sizes and its arrays, each by name. Arrays that are no arguments are made
-    new; their memory reads as NaN, as bytes of POISON, or as True.
+    """Checks the arguments of a call, and returns its sizes and its arrays, each by name. Arrays that are no arguments are made new
+    and filled with NaN, True, or integers whose bytes are all 0xA5 (POISON), according to their type.
 
     arguments: by the names of the kernel's parameters.
     others: values, by name, of integers other than parameters that the program's expressions contain; they are added to the sizes.
@@ -78,7 +78,9 @@ def _argument(array: Array, arguments: Mapping[str, object]) -> np.ndarray:
 
 
 def fresh(element: DType, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns a new array whose elements are as if never written: NaN for floats, True for bools, bytes of POISON for integers."""
+    """Returns a new array filled with values that stand for "never written": NaN for floats, True for bools, and integers whose
+    bytes are all 0xA5 (POISON).
+    """
     if element.is_float:
         return np.full(shape, np.nan, numpy_dtype(element))
     if element.kind == "b":

@@ -32,7 +32,7 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
     arguments: by the names of the kernel's parameters.
     order, seed: of iterations whose order is free; see `walk`.
 
-    Memory that was not written reads as NaN, as bytes of POISON, or as True.
+    An element that was not written reads as NaN, as True, or as an integer whose bytes are all 0xA5, according to its type.
     Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, before anything is written;
     PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
     """

@@ -27,7 +27,8 @@ _COMPARE: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 
 def typed(value: Scalar, dtype: DType) -> Scalar:
-    """Returns the value, which must be of the type already, as Python's int for PYINT and as NumPy's scalar for other types.
+    """Returns the value, which must be of the type already, as a Python int if the type is Python's int (PYINT), else as a NumPy
+    scalar.
 
     Raises TypeError for a value of another type.
     """

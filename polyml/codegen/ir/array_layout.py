@@ -131,7 +131,9 @@ def _in_order(scop: Scop) -> list[Array]:
 
 
 def _shape(window: Window | None, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """Returns the number of elements that an array has memory for, by dimension: those of its window if it has one."""
+    """Returns the number of elements that an array has memory for, by dimension: those of its window, the part that is stored, if
+    it has one, else all.
+    """
     shape = [value_at(extent, sizes) for extent in array.shape]
     if window is not None:
         shape = [extent if length is None else length for extent, length in zip(shape, window.lengths)]

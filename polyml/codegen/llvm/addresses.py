@@ -75,13 +75,13 @@ class Module:
 
 @dataclass
 class LoopScope:
-    """A LoopScope is where values are computed that depend on one loop's variable and on no inner one's, once per iteration. That
-    of the function itself has the values that depend on no loop.
+    """A LoopScope is where values are emitted that depend on one loop's variable and on no loop further inside, so that they are
+    computed once per iteration of that loop. The function's own scope has the values that depend on no loop.
 
     entry: the block that the instructions are appended to.
     innermost: whether the loop has no loop inside.
     known: { what a value is -> its SSA name }, of the values computed in the scope.
-    extrema: of minima and maxima: { (operator, operands less the least of their constants) -> (SSA name, that constant) }.
+    extrema: { (min or max, its operands less the least constant that is added in one of them) -> (its SSA name, that constant) }.
     """
 
     entry: BasicBlock
@@ -104,8 +104,8 @@ class Addresses:
 
     names: { loop variable or other integer -> (its SSA name, the index in `scopes` of the scope in which it has its value) }.
     scopes: the function's own scope, then those of the loops around the code that is emitted now, outermost first.
-    jams: the Jams (loops whose iterations run together) around the code that is emitted now.
-    path: the loops and guards around that code, outermost first.
+    jams, path: the Jams (loops whose iterations run together) around that code; the loops and guards around it, outermost first.
+    slots_pointer, overflow: addresses: of the call's words (`SlotMap`), and of a flag that is set if a Python int leaves 64 bits.
     """
 
     thread = "0"  # the number of the thread that runs this function
@@ -125,7 +125,7 @@ class Addresses:
         self.path: list[Loop | Guard] = []
 
     def depth(self, name: str) -> int:
-        """Returns the index in `scopes` of the scope that has the integer's value; a parameter is read on its first use."""
+        """Returns the index in `scopes` of the scope in which an integer has its value; 0 for parameters, read on first use."""
         if name not in self.names:
             self.names[name] = (self.parameter(name), 0)
         return self.names[name][1]
@@ -196,7 +196,7 @@ class Addresses:
         return scope.known[key]
 
     def _atom_depth(self, atom: Atom) -> int:
-        """Returns the index in `scopes` of the outermost scope in which the values of all names of the atom are known."""
+        """Returns the index in `scopes` of the outermost scope where all names of the atom have values, so it can be computed."""
         return self.depth(atom) if isinstance(atom, str) else self.deepest(atom.names)
 
     def deepest(self, names: frozenset[str]) -> int:
@@ -205,7 +205,7 @@ class Addresses:
         return max(map(self.depth, sorted(names)), default=0)
 
     def _atom(self, atom: Atom, scope: LoopScope) -> str:
-        """Emits an atom (a name, floor division, extremum or choice) in the scope, and returns its SSA name."""
+        """Emits an atom (a name, floor division, minimum or maximum, or conditional value) in the scope. Returns its SSA name."""
         if isinstance(atom, str):
             return self.names[atom][0]
         if isinstance(atom, FloorDiv):

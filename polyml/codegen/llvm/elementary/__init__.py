@@ -25,7 +25,9 @@ FUNCTIONS: dict[str, Callable[..., SsaValue]] = {
 
 
 def function(arithmetic: Arithmetic, name: str, *values: SsaValue) -> SsaValue:
-    """Emits one of NumPy's elementary functions (FUNCTIONS) on floats of one type, or on vectors of them, and returns its
+    """Emits one of NumPy's elementary functions, such as "exp", on floats of one type or on vectors of them, and returns its
     result.
+
+    name: the function, a key of FUNCTIONS.
     """
     return FUNCTIONS[name](FloatOperations(arithmetic, values[0]), *values)

@@ -79,8 +79,8 @@ FORMATS = {
 
 
 class FloatOperations:
-    """A FloatOperations emits floating-point operations without fast-math flags, on scalars or on vectors of as many lanes as the
-    argument has.
+    """A FloatOperations emits floating-point operations without fast-math flags. They are on floats of one type, scalars or
+    vectors: type and number of lanes are those of the value that its constructor gets.
     """
 
     def __init__(self, arithmetic: Arithmetic, value: SsaValue):
@@ -302,10 +302,10 @@ class FloatOperations:
         return self.unless(self._math.invert(usual), result, other)
 
     def angle(self, quarters: Callable[[int], SsaValue], high: SsaValue, low: SsaValue) -> SsaValue:
-        """Emits base + high + low and returns the sum. The base is a multiple of pi / 4, and either 0 or at least as large in size
-        as each of the other two.
+        """Emits base + high + low and returns the sum. The base is a multiple of pi / 4 that is 0 or at least as large in size as
+        `high` and as `low`.
 
-        quarters: returns the first part (0) or the second one (1) of base, which is a sum of two numbers.
+        quarters: a function that returns the base in two parts, whose sum it is: the first for the argument 0, the second for 1.
         """
         total, error = self.fast_sum(quarters(0), high)
         return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
