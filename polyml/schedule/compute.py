@@ -266,7 +266,7 @@ class _Planner:
         return not self.request.pieces.isdisjoint(scop.statements)
 
     def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
-        """Returns a part with contractions in blocks and with tiles and threads; notes; and whether that is proved legal already.
+        """Returns a part with contractions in blocks, other nests in tiles and for threads; notes; and whether it is proved legal.
 
         sizes: values of parameters to choose block sizes by.
         slab: how many iterations a slab of a blocked factorization has, where the part belongs to one; else 0.

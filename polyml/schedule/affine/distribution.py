@@ -131,11 +131,11 @@ def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Se
 
 
 def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, depth: int) -> isl.PwAff | None:
-    """Returns when a copying statement runs in an outer loop, { copy[i] -> [(t)] }: when the statement runs that reads the copy.
+    """Returns in which iteration of an outer loop a copying statement runs, { copy[i] -> [(t)] }: that of the read of the copy.
 
-    None where that depends on inner loops of the reader.
+    None where the reader's inner loops decide it, too.
 
-    copy, reader: the statement that copies an element, and the one that reads the element.
+    copy, reader: the statement that copies an element, and the one that reads the copy.
     band: the outer loop.
     depth: how many outer loops there are.
     """

@@ -91,8 +91,8 @@ class _FusionCriteria:
     def joinable(self, group: Tree, band: Tree) -> bool:
         """Returns whether the group's nest may share the first loop of its band with other nests.
 
-        That loop must be parallel. Where the band is deep enough to be tiled, tiles must also reuse data, and the loop must go over
-        batches or rows (`LoopRole`), as the outermost loops over tiles do.
+        That loop must be parallel. Where the band has enough loops to be tiled, it must also access elements more than once, and
+        its first loop must go over batches or rows (`LoopRole`), as the outermost loops over tiles do.
         """
         if not _first_is_parallel(band):
             return False
@@ -220,8 +220,8 @@ def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> l
 def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) -> Tree | None:
     """Returns the two groups in one loop as a child of a sequence; None where they are not fused.
 
-    passes: whether the second group is moved past other groups between the two; that pays only for equal ranges of the loop, which
-        need no conditions inside it.
+    passes: whether the second group is moved past other groups to get to the first. The two are then fused only where the loop has
+        the same range for both, so that it needs no conditions.
     """
     band, other = first.get("child", {}), second.get("child", {})
     if "schedule" not in band or "schedule" not in other:

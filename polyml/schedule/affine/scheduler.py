@@ -314,7 +314,7 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
 
 
 def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
-    """Returns whether the innermost loops of the schedule go from row to row of arrays more often than the source's do.
+    """Returns whether the schedule's innermost loops jump between rows of arrays in more accesses than the source's do.
 
     It returns False for schedules with a parallel outermost loop, and for statements in more than two loops.
     """

@@ -54,9 +54,9 @@ def _shifted(node: Tree, scop: Scop) -> Tree:
 
 
 def _in_next(node: Tree, scop: Scop) -> Tree | None:
-    """Returns the band `node` with two loops of its body as one, where the later runs one iteration of the band behind the earlier.
+    """Returns the band `node` with two loops of its body fused, where the second of them runs one iteration of the band later.
 
-    Other children of the body remain in place. None where no two loops access the same elements when they are fused so.
+    Other children of the body remain in place. None where no two loops would then access the same elements in an iteration.
     """
     parts = node.get("child", {}).get("sequence", []) if "schedule" in node else []
     if len(parts) < 2 or node.get("coincident", [0])[-1]:

@@ -295,7 +295,7 @@ class _TrafficFusion:
     def _together(
         self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
     ) -> _FusedNests | None:
-        """Returns both nests in one loop; None where that, or tiles with all of `first` before `second`, would be illegal."""
+        """Returns both nests in one loop; None where that, or tiles that each run `first` before `second`, would be illegal."""
         pairs = self._dependences_of(first.domain, second.domain, prefix)
         if not _forward(pairs, shared):
             return None

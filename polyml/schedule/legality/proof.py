@@ -39,7 +39,7 @@ class _BandMember:
 
     @cached_property
     def values(self) -> isl.MultiUnionPwAff:
-        """Returns { S[i] -> [(e)] }, the loop's values; of a loop over tiles in a simpler form, right for its instances alone."""
+        """Returns the loop's values { S[i] -> [(e)] }; those of a loop over tiles are simplified and hold for `instances` alone."""
         return _tuple_of(self.member.gist(self.instances) if self.is_over_tiles else self.member)
 
     @cached_property
@@ -95,9 +95,9 @@ class Pairs:
         return replace(self, some=self.some.eq_at_multi_union_pw_aff(loop.values))
 
     def share_a_sum(self, loop: _BandMember) -> bool:
-        """Returns whether one of `tiles` is the sum of the loop and of another one along which no pair goes back (a wavefront).
+        """Returns whether one of `tiles` goes over the sum of this loop and a loop along which no pair goes back (a wavefront).
 
-        Where no pair goes back along the loop either, pairs in one iteration of the sum are in one iteration of the loop.
+        Pairs in one iteration of the sum are then in one iteration of this loop, unless some pair goes back along it.
         """
         others = (_BandMember(tile.member.sub(loop.member), tile.instances) for tile in self.tiles) if loop.is_over_tiles else ()
         return any(self._none_inside(other, _BACK) for other in others)

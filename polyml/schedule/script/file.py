@@ -79,7 +79,7 @@ class Saved:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Returns values that are equal for two saved schedules exactly if both are the same loops of one kernel, at equal sizes."""
+        """Returns what two saved schedules share if they order one kernel alike: its name, the sizes' fields, and the tree."""
         return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:

@@ -315,7 +315,7 @@ class Schedule:
     def _run_together(self, tree: Node, loop: str, change: Callable[[Directives], Directives]) -> Node:
         """Returns the tree with a loop's directives changed by `change`, which makes several of its iterations run together.
 
-        Raises ScheduleError for a loop over tiles or for threads, which cannot.
+        Raises ScheduleError for a loop over tiles or for threads, whose iterations cannot run together.
         """
         known = transforms.find(tree, loop)[1].directives
         if known.tile or known.parallel:

@@ -296,9 +296,11 @@ def _nested(tree: Node, step: str, names: Sequence[str]) -> list[tuple[Path, Loo
 
 
 def _chain(tree: Node, step: str, first: Path, last: Path) -> list[Loop]:
-    """Returns the loops from one path down to another, each of which is the whole body of the one before.
+    """Returns the loops from path `first` down to path `last`, each of which is the whole body of the one before.
 
-    Raises ScheduleError where other nodes are between them. step: the method that takes them, for messages.
+    Raises ScheduleError where `last` is not inside `first`, or other nodes are between them.
+
+    step: the method that takes these loops, for messages.
     """
     if last[: len(first)] != first:
         by_path = dict(loops(tree))

@@ -95,7 +95,7 @@ def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
 
 
 def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) -> int:
-    """Returns how many iterations of the loop `member` a slab has: fewer where the loop is short or adds nothing up."""
+    """Returns how many iterations of the loop `member` a slab has; fewer where the loop is short or no sum goes along it."""
     if loop_role(member, scop, list(scop.statements)) is not LoopRole.DEPTH:
         return FEW_WIDTH
     if sizes is None:
@@ -126,10 +126,10 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
     1. What statements that are not the most deeply nested ones write and the slab reads as operands (such as quotients by a pivot).
     2. What the third part reads as operands.
-    3. The rest, such as the product that updates the rest of a matrix. Where some iterator of it is determined by the others, it is
-       no part of its own and runs in the second part.
+    3. The rest, such as the product that updates the rest of a matrix. Where the others and the parameters determine one of its
+       iterators, it is too small for a part of its own and belongs to the second one.
 
-    Each part also has all instances that it depends on and that are in no earlier part. Nothing is yielded where isl would take too
+    Each part also has the instances that it depends on and that no earlier part has. Nothing is yielded where isl would take too
     long.
 
     member: the loop that is cut.

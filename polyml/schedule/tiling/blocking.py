@@ -144,9 +144,9 @@ def _of_vector(axes: Sequence[ContractionAxis], line: int, threads: int) -> Bloc
 
 
 class _BlockChoice:
-    """The choice of block sizes for one contraction.
+    """The choice of block sizes for one contraction; an axis is one of its loops.
 
-    _rows, _columns: the axes along the result's rows and columns, first the one that the register tile goes along.
+    _rows, _columns: the axes along the result's rows, and along its columns; the first of each goes along register tiles.
     _depth: the axes that are added up, outermost first.
     _height, _width: rows and columns of a register tile.
     _steps: the block size of each axis, once it is chosen.
@@ -237,10 +237,10 @@ class _BlockChoice:
         return total
 
     def _side(self, axes: Sequence[ContractionAxis], limit: int, unit: int) -> None:
-        """Chooses the block sizes of the axes of the rows, or of those of the columns; their product is at most about `limit`.
+        """Chooses the block sizes of all axes along the rows, or of all along the columns; their product is about `limit` at most.
 
-        axes: these axes, the one that the register tile goes along first; its block size is a multiple of `unit`. Those along cache
-            lines of operands are chosen next, then the others.
+        axes: these axes, first the one that goes along register tiles, whose block size is a multiple of `unit`. After it come the
+            axes along cache lines of operands, and then the others.
         """
         tile, *others = axes
         if tile.name not in self._steps:
@@ -258,7 +258,9 @@ class _BlockChoice:
             self._steps[axis.name] = axis.extent if axis.extent is not None and axis.extent <= step * STRETCH else step
 
     def _divide(self, axes: Sequence[ContractionAxis], limit: int, unit: int = 1) -> None:
-        """Chooses block sizes of axes whose product is at most about `limit`; each axis gets as much as those before it leave.
+        """Chooses the block sizes of some axes; multiplied, they are at most about `limit`.
+
+        An axis gets as much of the limit as it can use, and those behind it get what is left.
 
         unit: the first axis' block size is a multiple of it, unless one block holds the whole axis.
         """
@@ -284,7 +286,7 @@ class _BlockChoice:
         return [(a.name, step) for a, step in steps if a.extent is None or step < a.extent]
 
     def _tile_order(self) -> list[ContractionAxis]:
-        """Returns the axes over which register tiles are looped inside a block, outermost first."""
+        """Returns the rows' and columns' axes in the order of the loops over register tiles inside a block, outermost first."""
         micro = [*self._rows[:0:-1], self._rows[0], *self._columns[:0:-1], self._columns[0]]
         micro.sort(key=lambda a: -a.stride)
         return micro

@@ -244,7 +244,9 @@ class _ContractionLayout:
     def _leaves(
         self, node: Tree, names: Sequence[str], iterators: _Members, coincident: frozenset[int], permutable: bool
     ) -> Iterator[_NestedStatement | None]:
-        """Yields the statements below the node in order, None in place of each that is not alone in loops over its iterators.
+        """Yields each statement below the node, in order, as a nest in which it is alone; None in place of one that is not.
+
+        It is alone where every loop around it follows an iterator of its own, each another one, and no other statement is beside it.
 
         names: the statements that reach the node.
         iterators: for each loop around the node, by statement, the iterator that it follows.
@@ -319,7 +321,10 @@ class _ContractionLayout:
         return {"sequence": [{"filter": filter_text([s]), "child": tree} for s, tree in parts]}
 
     def _own_nest(self, found: Contraction, statement: Statement) -> Tree:
-        """Returns a nest of one loop per dimension of the contraction's result, for a companion that does not run in the tiles."""
+        """Returns a companion's loops, one for each dimension of the contraction's result, where it does not run in the tiles.
+
+        statement: the companion, which accesses each element of the result once.
+        """
         along = found.names(statement)
         inner = [it for it in statement.iterators if it in along.values()]
         return band_node([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner), ["0"] * len(inner))
@@ -356,10 +361,10 @@ class _ContractionLayout:
         return inside
 
     def _parts(self, found: Contraction, made: Blocks) -> tuple[str, ...]:
-        """Returns the filters of the main statement's instances, as texts, in the order in which they run in a tile: one, or two.
+        """Returns one or two filters, as texts, that divide the main statement's instances, in the order in which a tile runs them.
 
-        There are two where a triangle's diagonal cuts register tiles: one has the iterations of the depth that are the same for all
-        elements of a register tile, the other one has the rest, at the diagonal.
+        There are two where a triangle's diagonal cuts register tiles. One has those iterations of the depth (the loops that add up)
+        that all elements of a register tile have, the other has the rest. The variant says which one runs first.
         """
         main, steps = found.main, dict((*made.outer, *made.inner))
         if self._variant.diagonal == "within" or not any(a.leans for a in found.axes if a.role is LoopRole.DEPTH):

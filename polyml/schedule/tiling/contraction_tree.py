@@ -14,9 +14,9 @@ from polyml.schedule.tree.text import Tree, tuple_text
 
 
 def origin_of(statement: Statement, iterator: str) -> str:
-    """Returns the iteration at which the first tile along a loop begins, as isl text.
+    """Returns the first iteration of the first tile along a loop, as isl text.
 
-    It is the loop's first iteration where that depends on the parameter of a slab, and 0 elsewhere.
+    It is the loop's first iteration where that depends on SLAB (the parameter for where a slab begins), and 0 elsewhere.
     """
     if SLAB not in polyhedra.parameter_names(statement.domain):
         return "0"
@@ -44,12 +44,12 @@ def filter_text(statements: Sequence[Statement]) -> str:
 def band_node(
     members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int], origins: Sequence[str]
 ) -> Tree:
-    """Returns a permutable band; each member goes over an iterator of each statement, or over the first iterations of its tiles.
+    """Returns a permutable band of loops over tiles or over single iterations, as a node of a tree.
 
-    members: for each member, by statement, the iterator.
-    steps: for each member the size of its tiles, 1 for single iterations.
-    coincident: for each member, 1 where it carries no dependence.
-    origins: for each member, where its first tile begins.
+    members: for each loop, by statement, the iterator that it follows.
+    steps: for each loop the size of its tiles, 1 for single iterations.
+    coincident: for each loop, 1 where it carries no dependence, else 0.
+    origins: for each loop the first iteration of its first tile, as isl text.
     """
     texts = []
     for member, step, origin in zip(members, steps, origins):

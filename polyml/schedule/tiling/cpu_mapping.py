@@ -282,11 +282,11 @@ def _multiple(value: int, factor: int) -> int:
 
 
 def _divided(size: int, members: int, is_first: bool) -> int:
-    """Returns the tile size of one of several members that share a role: a small constant, or for the first member what remains.
+    """Returns the tile size of one of several members that share a role: a constant, or for the first one what the others leave.
 
-    The sizes of all of them multiply to about `size`; a member that shares its role with no other one gets all of it.
+    So all their sizes multiply to about `size`. A member that is the only one with its role gets all of `size`.
 
-    size: iterations of a tile of all of them, multiplied.
+    size: iterations of a tile along all of them, multiplied.
     members: how many there are.
     is_first: whether the first one's size is wanted.
     """

@@ -173,10 +173,10 @@ def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
 def _chunks(
     nests: Sequence[_RowNest | None], start: int, scop: Scop, dependences: Dependences, handed: Mapping[str, frozenset[str]]
 ) -> Chunks | None:
-    """Returns the nests from position `start` on that can share a loop over chunks of rows, and so pass on the most local arrays.
+    """Returns which nests, from position `start` on, are to share a loop over chunks of rows: those that pass on the most arrays.
 
     A local array is passed on where several of these nests access it, and no other statement does. None where there is no such
-    array, or no two nests can share the loop.
+    array, or no two nests can share a loop.
 
     nests: the outermost sequence's, None for other nodes.
     handed: local arrays, each with the statements that access it (see `handed_on`).

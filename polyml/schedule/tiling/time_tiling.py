@@ -317,7 +317,7 @@ class _Sweep:
         return self.cores > 1 or prod(self.extents) * self.element_bytes > self.machine.cache(2).size_bytes
 
     def widths(self) -> tuple[int, dict[int, int]]:
-        """Returns a tile's width in elements along `along`, and by dimension its widths along the others that are tiled."""
+        """Returns a tile's elements along the wavefronts' dimension, and by dimension those along the others that are tiled."""
         kind, last = min(self.rank, len(WIDTHS)) - 1, self.rank - 1
         is_long = self.extents is None or self.extents[last] > LONG_ROW
         tiled = {d for d in range(self.rank) if d != self.along and (d != last or is_long)}
@@ -353,7 +353,14 @@ class _Sweep:
 
 
 def _hyperplane(time: isl.UnionPwAff, x: isl.UnionPwAff, sign: int, distances: Sequence[_Distances], dim: int) -> Hyperplane | None:
-    """Returns slope*time + sign*x, with the least slope for which shifts exist so that no dependence goes back; None for none."""
+    """Returns slope*time + sign*x with the least slope for which no dependence goes back, once each statement has a constant added.
+
+    None where there is no such slope.
+
+    time, x: { S[t, i] -> [(e)] }, the loop over time and a subscript, that of dimension `dim`.
+    sign: 1 or -1.
+    distances: of all dependences, in time and x.
+    """
     for slope in SLOPES:
         least: list[tuple[str, str, int]] = []
         for each in distances:
@@ -373,10 +380,12 @@ def _shifted(member: isl.UnionPwAff, shifts: Mapping[str, int]) -> isl.UnionPwAf
 
 
 def _shifts(least: Sequence[tuple[str, str, int]]) -> dict[str, int] | None:
-    """Returns by statement the smallest shift >= 0 with shift[sink] - shift[source] + least >= 0; None where there are none.
+    """Returns by statement the least shift >= 0 such that, for every entry (source, sink, d), shift[sink] + d >= shift[source].
 
-    least: (source, sink, least distance) of the dependences of each pair of statements. The shifts are the longest paths to each
-    statement (Bellman and Ford), which are finite unless a cycle of dependences goes back.
+    None where there are no such shifts. They are longest paths in the graph of the dependences (Bellman and Ford), which are
+    finite unless a cycle goes back.
+
+    least: (source, sink, d) for each pair of statements, d being the least distance of dependences from source to sink.
     """
     shifts = {name: 0 for source, sink, _ in least for name in (source, sink)}
     for _ in range(len(shifts) + 1):

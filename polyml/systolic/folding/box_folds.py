@@ -89,7 +89,7 @@ class BoxFolds:
     def traffic(self) -> Iterator[StreamTraffic]:
         """Yields how many elements each stream moves between the array and memory, with the results last.
 
-        Results that are no sums leave at one face of the box and values enter at the opposite one, so both are equally many.
+        Results that are no sums leave at one face of the box, as many as would enter at the opposite face, where they are counted.
         """
         return traffic(self._recurrence, self._entering, lambda: self._entering(self._recurrence.result))
 

@@ -261,10 +261,10 @@ class FoldedDomain:
         return _hull(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
 
     def _distinct(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yields (how many folds, their counts) for each combination of counts that folds have.
+        """Yields, for each combination of counts that some fold has, (how many folds have it, the counts).
 
         folds: { [o, f] }.
-        values: maps { [o, f] -> values }; a count is how many values a fold has in one of them.
+        values: maps { [o, f] -> values }; each of a fold's counts is how many values it has in one of these.
         """
         sets = [polyhedra.range_by_domain(each, self._numbers) for each in values]
         return size_classes(polyhedra.as_parameters(folds, self._numbers), sets)
@@ -361,7 +361,7 @@ class FoldedDomain:
         """Returns through how many PEs the stream's elements come or go, for the points { [o, f, a] } (outer loops, blocks, axes)
         that have them.
 
-        A stationary value comes and goes through the first PE of a column, a value on a wire at the beginning of its line.
+        An element that stays in a PE comes and goes through the first PE of its column; one on a wire, through the wire's first PE.
         """
         parts = zip(self._mapping.space, self._shape, self._blocks)
         units = [f"{linear(row, self._axes)} - {n}*{f} - ({self._origin[f]})" for row, n, f in parts]

@@ -25,10 +25,10 @@ from polyml.systolic.recurrences.recurrence import UniformRecurrence
 class PartialSums:
     """PartialSums says how many partial sums wait in memory between the folds that add to them.
 
-    The folds run in the order in which the fewest sums wait.
+    The folds run in the order in which the fewest sums wait: as nested loops over the blocks of each coordinate of the array.
 
-    waiting: how many sums wait when most do.
-    order: the array's coordinates in the order of the loops over their blocks, outermost first; an iteration of all is a fold.
+    waiting: the greatest number of sums that wait at the same time.
+    order: the coordinates that these loops go along, the outermost loop's first.
     returns: how many times a partial sum is brought back from memory to the array, added up over all sums.
     """
 
@@ -53,9 +53,9 @@ def partial_sums(folds: Folds) -> PartialSums | None:
 
 
 def most_waiting(folds: Folds, order: Sequence[int]) -> int:
-    """Returns how many partial sums wait in memory between folds when most do.
+    """Returns the greatest number of partial sums that wait in memory between folds at the same time.
 
-    order: the array's coordinates in the order of the loops over their blocks, outermost first.
+    order: folds run as nested loops over the blocks of each coordinate of the array; these are the coordinates, outermost first.
     """
     if box_folds.applies(folds.recurrence, folds.mapping):
         return _most_in_box(folds, order)
@@ -63,7 +63,7 @@ def most_waiting(folds: Folds, order: Sequence[int]) -> int:
 
 
 def _most_in_box(folds: Folds, order: Sequence[int]) -> int:
-    """Returns how many partial sums wait in memory between folds when most do, by a formula that holds for a box.
+    """Returns the greatest number of partial sums that wait in memory between folds at once, by a formula that holds for a box.
 
     Folds run in nested loops: the outer loops, and one over the blocks of each coordinate, in `order`. Where each iteration of such
     a loop adds to the same elements, all that the loops inside it go over wait for the next one. The outermost such loop counts.

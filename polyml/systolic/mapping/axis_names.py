@@ -26,8 +26,8 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def interleavings(nest: SystolicNest) -> Iterator[str]:
-    """Yields a text such as `t_turn = 2*t of S, 2*t + 1 of T` for each axis of the index space along which statements are
-    interleaved.
+    """Yields, for each axis of the index space along which statements take turns, a text of which points each of them has, such as
+    `t_turn = 2*t of S, 2*t + 1 of T`.
     """
     for axis, (name, loop) in enumerate(zip(axis_names(nest), nest.loops)):
         if name != loop:

@@ -99,8 +99,9 @@ def _plans(
     """Returns the plans of one recurrence on an array of `dims` dimensions, and adds to the list `refused` why other mappings are
     illegal.
 
-    A time is the function that gives each instance its cycle. The fastest times are tried first, then those that are next to them,
-    for a few rounds, until there is a legal plan, and every operand or result that can stay in its PEs does so in some plan.
+    A time is the function that gives each instance its cycle. Mappings with the fastest times are tried first, then, for a few
+    rounds, those with the next slower ones, until there is a legal plan, and every operand or result that can stay in its PEs
+    does so in some plan.
     """
     nest, directions = recurrence.nest, recurrence.directions
     problem = obstacle(recurrence, dims)
@@ -200,8 +201,8 @@ def kung_design(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
 
 
 def entry_cycles(recurrence: UniformRecurrence, mapping: SpaceTime) -> dict[str, str]:
-    """Returns the cycle in which an element enters the array, as text such as `i + k` for A[i, k], for each operand that moves
-    along one axis, by its label.
+    """Returns the cycle in which each element of an operand enters the array, as text such as `i + k` for A[i, k], by the operand's
+    label in reports. Only operands that move along one axis are in it.
 
     Cycles count from the first of all instances.
     """

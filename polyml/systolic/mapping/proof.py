@@ -83,9 +83,9 @@ def _prove_wires(
 
 
 def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]:
-    """Returns the sums of each two directions in which a broadcast brings one of the stream's elements to PEs within one cycle.
+    """Returns the sum of any two directions in which a broadcast brings the stream's elements to other PEs in the same cycle.
 
-    By two of them an element gets to PEs that neither of the directions reaches alone.
+    By such a sum an element gets to PEs that it reaches along neither direction alone.
     """
     found = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
     return [Direction(tuple(map(add, a, b)), True) for a, b in combinations(found, 2)]

@@ -65,9 +65,9 @@ def mappings(search: MappingSearch) -> tuple[SpaceTime, ...]:
 
 
 def _source_order_key(mapping: SpaceTime, directions: Sequence[Direction]) -> tuple:
-    """Returns a key that is greatest for mappings whose time runs forward along most of the directions by which values travel.
+    """Returns a key by which mappings are compared; of several that are equally good, the one with the greatest key is kept.
 
-    Among equals it compares coefficients, so that no two mappings have the same key.
+    It is greater the more directions of travel there are along which time runs forward; equal mappings alone have equal keys.
     """
     forward = sum(dot(mapping.time, d.vector) > 0 for d in directions)
     return forward, *mapping.rows

@@ -53,12 +53,12 @@ class UnitsByCycle:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events are a list of loads or stores: which elements of a memory meet which PEs, cycle by cycle.
+    """Events are a list of loads, from a memory to PEs, or of stores, from PEs to a memory, cycle by cycle.
 
     memory: the memory.
     units_by_cycle: the PEs of each cycle.
-    elements: the position of each element in the memory, in the order of `units_by_cycle`; for loads of numbers, whose memory is of
-        kind "number", the numbers themselves.
+    elements: for each of these PEs, in their order, the position in the memory of the element that it loads or stores; for loads of
+        numbers, whose memory is of kind "number", the numbers themselves.
     """
 
     memory: Memory
@@ -164,8 +164,9 @@ def strided_events(
 
 
 def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
-    """Returns whether a linear function surely has different values at all points of a box, since each stride is longer than all
-    shorter ones together reach.
+    """Returns whether it is certain that a linear function has different values at all points of a box.
+
+    It is where each coefficient is greater than all that the terms with smaller ones can add up to.
 
     box: the least and the greatest value of each variable.
     row: the coefficients.
