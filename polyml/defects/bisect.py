@@ -57,7 +57,8 @@ class Bisection:
 
 
 def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Bisection:
-    """Compiles and runs a bundle's kernel, and returns the pass after which its results begin to differ from those of plain Python.
+    """Compiles and runs the kernel of a bundle (a recorded failure of the compiler), and returns the pass after which its results
+    begin to differ from those of plain Python.
 
     Arrays are small at first, and larger in each further run.
 
@@ -123,7 +124,8 @@ def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, obje
 
     error: what the call raised; None where it raised nothing.
     result: what the call returned.
-    programs: (pass, program after it) for each pass on programs, of the last candidate for code that the compiler tried.
+    programs: (pass, program after it) for each pass on programs. Where the compiler made several versions of the code, these are
+        the passes of the last one.
     """
     programs: list[tuple[str, Program]] = []
     called = compiled(bundle)

@@ -20,7 +20,8 @@ _NAMES = re.compile(r"'[^']*'|`[^`]*`|[0-9]+")
 
 
 def reduced(given: Bundle, tried: Callable[[int], None] = lambda count: None, budget: int = 300) -> Bundle | None:
-    """Returns a smaller bundle that fails in the same way; None where the given one does not fail.
+    """Returns a smaller bundle (a recorded failure of the compiler) that fails in the same way; None where the given one does not
+    fail.
 
     Every variant is run in a process of its own.
 

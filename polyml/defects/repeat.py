@@ -10,8 +10,8 @@ from polyml.errors import ConfigError, PolymlError
 
 
 def compiled(bundle: Bundle) -> Kernel:
-    """Returns the kernel of a bundle, with settings under which a call raises the compiler's failure instead of going on without
-    it.
+    """Returns the kernel of a bundle (a recorded failure of the compiler), with settings under which a call raises the failure
+    instead of going on without compiled code.
 
     Raises ConfigError where the bundle's source does not run.
     """

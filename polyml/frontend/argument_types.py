@@ -34,7 +34,7 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
 
 
 def with_ones(kind: ArgType, value: Any) -> ArgType:
-    """Returns an array's type with the dimensions of size 1 that the argument has in its field `sizes`, since these decide how
+    """Returns an array's type with a field `sizes` that says which of the argument's dimensions have size 1, since these decide how
     arrays broadcast; other types stay as they are.
 
     kind: the type without sizes

@@ -133,9 +133,9 @@ def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: 
 
 
 def _centres(loop: Loop, places: Sequence[tuple[Affine, tuple[Node, ...]]]) -> Iterator[Affine]:
-    """Yields expressions that one dimension's indices may stay near while `loop` runs. The first is the loop's variable. The second
-    comes from the first index that is another expression of this variable, without variables of other loops: it is that index
-    without its constant term.
+    """Yields expressions that one dimension's indices may stay near while `loop` runs. The first is the loop's variable. If an
+    index is another expression of this variable and of no other loop's, the second one is the first such index without its constant
+    term.
 
     places: the indices along the dimension, each with the nodes around it.
     """

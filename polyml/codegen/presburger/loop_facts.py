@@ -88,7 +88,8 @@ class Sides:
 
 
 def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
-    """Returns the constraint that a fact states, as text in isl's syntax. Raises NotAffine if it contains a conditional value.
+    """Returns a fact, which compares two expressions, as text in isl's syntax: LEFT >= RIGHT, LEFT = RIGHT, or (LEFT - (RIGHT)) mod
+    STEP = 0. Raises NotAffine if an expression contains a conditional value.
 
     renamed: three maps { loop variable -> its name in the text }: for iterations that both accesses share, for the first access,
         and for the second one, as `Sides.renamed` returns them.
@@ -121,7 +122,9 @@ class Systems:
         return System(tuple(self._equal), tuple(self._least))
 
     def add(self, fact: Fact) -> None:
-        """Adds a fact's constraints to the system; a fact with alternatives is left out, and is_complete becomes False."""
+        """Adds a fact's constraints to the system. A fact that holds in one of several cases is left out, and is_complete becomes
+        False.
+        """
         try:
             if fact.op == ">=":
                 rows = self._with(*fact.left, 1, [({}, 0)], 1)

@@ -80,8 +80,8 @@ class IntegerReader:
         return Affine(constant, terms)
 
     def _signed(self, sign: int) -> Affine:
-        """Reads a term: an integer, or a name, quotient, extremum or choice with or without a coefficient. Returns it multiplied by
-        the sign.
+        """Reads a term: an integer; or a name, a quotient, a minimum or maximum, or a conditional value, each with or without a
+        coefficient. Returns the term multiplied by the sign.
         """
         line = self._line
         if line.token.kind != "number":

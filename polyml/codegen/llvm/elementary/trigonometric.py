@@ -73,8 +73,10 @@ def _keep_zero(fp: FloatOperations, x: SsaValue, result: SsaValue) -> SsaValue:
 
 
 def _by_range(fp: FloatOperations, x: SsaValue, name: str) -> SsaValue:
-    """Emits sin, cos or tan of x, by its name, and returns it. If x is too large, or too near a multiple of pi / 2, the value is
-    computed in float64 or by the C library, behind a branch.
+    """Emits sin(x), cos(x) or tan(x) and returns it. Where x is too large, or too near a multiple of pi / 2, a branch computes it
+    in float64 if x is a float32, and by the C library if x is a float64.
+
+    name: "sin", "cos" or "tan".
     """
     result, outside = _REDUCED[name](fp, x)
     if fp.dtype == F64:

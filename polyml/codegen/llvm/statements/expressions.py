@@ -197,8 +197,8 @@ class ExpressionEmitter:
 
     def _cast(self, e: syntax.Cast, operands: Operands) -> SsaValue:
         """Emits the conversion of a value to another type, and returns it. Python ints are compiled in 64 bits, and only
-        conversions from and to them are checked: the overflow flag is set by a Python int that does not fit a NumPy integer type,
-        and by a float or an unsigned integer that does not fit these 64 bits.
+        conversions from and to them are checked. The overflow flag is set by a Python int that does not fit the NumPy integer type
+        that it becomes, and by a float or an unsigned integer that becomes a Python int but does not fit 64 bits.
         """
         value, source = self.value(e.operand, operands), _type_of(e.operand)
         math = self._body.math

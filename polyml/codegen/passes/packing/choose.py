@@ -179,8 +179,8 @@ def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
 
 
 def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
-    """Returns a copy of the box of elements that a read accesses in one run of the body of chain[level], where the copy is filled.
-    Whether it pays is not decided here.
+    """Returns a copy, filled in the body of chain[level], of the box of elements that a read accesses in one run of this body.
+    Whether the copy pays is not decided here.
 
     read: the read, with its box at this level.
     chain: loops over tiles, outermost first.
@@ -196,12 +196,12 @@ def _best(
 ) -> tuple[TileRead, TileCopy] | None:
     """Returns (a read with its box, the copy that is best for it), or None if no copy pays.
 
-    The best one is the outermost copy that pays; but a smaller one further inside if threads share that copy, or the second cache
-    does not hold it.
+    The best one is the outermost copy that pays; but if threads share that copy, or the second cache does not hold it, a smaller
+    one further inside is preferred.
 
     reads: the levels of the chain at which the read may have a copy, outermost first, each with the read and its box there.
     chain: loops over tiles, outermost first.
-    found: the copies of other reads, by `TileCopy.elements`.
+    found: { `TileCopy.elements` -> a copy that other reads have already, which this read may share }.
     """
     best: tuple[TileRead, TileCopy] | None = None
     for level, read in reads:

@@ -67,7 +67,9 @@ def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 
 def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
-    """Returns whether an expression is computed from Python's ints and floats, sizes and other integers alone."""
+    """Returns whether an expression is computed from nothing but integers, such as sizes, and constants that are Python ints or
+    floats.
+    """
     parts = (syntax.Binary, syntax.Unary)
     return all(
         isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or builder.is_integer(node)
