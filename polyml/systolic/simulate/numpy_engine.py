@@ -116,8 +116,8 @@ class _Vector(Protocol):
 
 
 def in_place(fold: FoldProgram) -> set[Register]:
-    """Returns the registers that take their own statement's results, which no other register takes, so that these can be written
-    into the registers' vectors.
+    """Returns the registers that take results of their own statement which no other register takes. Such results can be written
+    straight into the register's vector.
     """
     users = Counter(link.source for operand in fold.operands.values() for link in operand.links)
     made = ((own, operand.link) for own, operand in fold.operands.items() if operand.link)
@@ -132,8 +132,8 @@ def chained_sums(fold: FoldProgram) -> dict[str, int]:
 
 
 def history_depths(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
-    """Returns (depths, reach): for each register or result that others take from, for how many cycles its values have to be
-    remembered; and the greatest difference between the number of a PE and that of one that takes its value.
+    """Returns (depths, reach). depths: for each register or result whose values other registers take, for how many cycles they are
+    remembered. reach: the greatest difference between the number of a PE and that of the one from which it takes a value.
 
     names: the names of the statements.
     held: registers that are `in_place`, whose results need no history.
@@ -160,7 +160,7 @@ class _RegisterHistory:
         self._now = [vector[reach : reach + units] for vector in self._vectors]
 
     def at(self, cycle: int) -> Vector:
-        """Returns the vector of a cycle, which may be written for the current one."""
+        """Returns the register's values in all PEs in a cycle; those of the current cycle are to be written into this vector."""
         return self._now[cycle % self._depth]
 
     def along(self, link: Link) -> Callable[[int], Vector]:
@@ -213,9 +213,9 @@ class _ShiftedVector:
 
 
 class _LinkedVector:
-    """A _LinkedVector is a register that takes values that another register had in cycles before.
+    """A _LinkedVector is a register that takes, by a link, the values that another register had some cycles before.
 
-    shared: whether further registers take them, too, so that they must not be changed in place.
+    shared: whether more than one link takes them, so that they must not be changed in place.
     """
 
     def __init__(self, history: _RegisterHistory, link: Link, shared: bool):
@@ -287,7 +287,7 @@ class _WireBroadcast:
         self._lines = broadcast.lines(grid[1]).slices
 
     def spread(self, cycle: int, vector: Vector) -> None:
-        """Copies the values of a cycle's drivers over their rows or columns of the vector, in place."""
+        """Changes a register's vector in place: each PE that drives a row or column in this cycle gives all its PEs its value."""
         values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
         if self._along:
             field[self._lines[cycle]] = values[:, None]
@@ -322,7 +322,7 @@ class _ChainedSums:
         ]
 
     def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
-        """Computes the results of a cycle into `made`, from the vectors of the registers; the sums among these are changed, too."""
+        """Computes the results of a cycle into `made` from the registers' vectors; that of the running sums changes, too."""
         begins, sums = self._begins, vectors[self._read]
         begins[:] = False
         for where in (slices[cycle] for slices in self._loads):
@@ -335,11 +335,11 @@ class _ChainedSums:
 
 
 class _RegisterVector:
-    """A _RegisterVector is a register's values in all PEs, cycle by cycle.
+    """A _RegisterVector puts together the values that a register has in all PEs, cycle by cycle.
 
     base: the values that all PEs get.
-    others: loads and links that put other values into some PEs.
-    wired: wires, which then spread values over rows or columns.
+    others: loads and links, which then replace the values of some PEs.
+    wired: wires, which after that spread values over rows or columns.
     history: where the values are remembered for other registers; None where none takes them.
     """
 

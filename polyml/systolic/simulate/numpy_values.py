@@ -42,7 +42,9 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
     known: dict[int, Callable[[], Term]] = {}
 
     def operand(value: Value) -> Callable[[], Term]:
-        """Returns a function that gives a value, once the steps before have run; adds the steps that compute it."""
+        """Returns a function that gives the value of an operand. The steps that compute it are added to the list of steps, and have
+        to run before.
+        """
         if id(value) not in known:
             known[id(value)] = inner(value) if children(value) else leaf(value)
         return known[id(value)]
@@ -113,7 +115,11 @@ def _ufunc(function: np.ufunc) -> Operation:
 
 
 def _extreme(better: np.ufunc, operands: Sequence[Term], out: Vector) -> None:
-    """Computes the minimum or maximum into `out`: the first operand, unless the second one is better."""
+    """Computes the minimum or maximum of two operands into `out`: by element, the second one where it is better, else the first
+    one.
+
+    better: np.less for the minimum, np.greater for the maximum.
+    """
     first, second = operands
     np.copyto(out, np.where(better(second, first), second, first))
 

@@ -26,10 +26,11 @@ Span = tuple[int, int]  # the first cycle, and the one behind the last
 
 @dataclass(frozen=True)
 class Grid:
-    """A Grid is an array, transposed where needed so that sums never leave their column.
+    """A Grid is the array of PEs as rows and columns such that sums never leave their column: where sums move along rows, the
+    array's rows are the grid's columns.
 
-    rows, columns: its size.
-    transposed: whether a column here is a row of the array.
+    rows, columns: how many the grid has.
+    transposed: whether the array's rows are the grid's columns.
     moves: for each register, the rows and columns by which its values move in a cycle.
     sums: for each statement, the register that has its sum.
     """
@@ -104,11 +105,12 @@ def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
 
 
 def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
-    """Returns the steady spans of a fold that has a `Grid`, as (first cycle, the one behind the last): cycles after one another in
-    which only PEs at the boundary of the array load or store elements.
+    """Returns the longest spans of successive cycles in which elements are loaded only by PEs at the boundary where a register's
+    values enter, and stored only at the boundary where they leave, each as (first cycle, the one behind the last).
 
+    fold: one for which `grid_of` returns a grid.
     shape: the rows and columns of the array.
-    least: the least number of cycles of a span.
+    least: the cycles that a span has to have at least.
     """
     _, columns = as_pair(shape, 1)
     used = as_pair(fold.used, (0, 0))
@@ -125,12 +127,13 @@ def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
 
 
 def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
-    """Returns, for each cycle, whether the PEs of its loads or stores lie on a line at one boundary of the used PEs, so that
-    `steps` lead from each of them to the outside; True for a cycle without any.
+    """Returns, for each cycle, whether the PEs of its loads or stores lie side by side at a boundary of the used PEs, namely the
+    one that `steps` cross. It is True for a cycle without any, and False for events that are listed one by one.
 
     events: the loads or stores.
     columns: how many columns the array has.
     used: the first and the last row, and the first and the last column, of the used PEs.
+    steps: the rows and columns from each of these PEs to the next position.
     """
     if not isinstance(events, StridedEvents):
         return np.diff(events.units_by_cycle.starts) == 0

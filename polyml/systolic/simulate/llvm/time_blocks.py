@@ -61,13 +61,13 @@ Planes = Mapping[Register, np.ndarray]
 
 @dataclass(frozen=True)
 class _RegisterLayout:
-    """A _RegisterLayout says where the values of one register, in all PEs, lie in its vector.
+    """A _RegisterLayout says where in a vector a register's values in all PEs lie, in each cycle of a batch (a few blocks).
 
     length: how many elements the vector has.
     row: how many elements lie between a row's first PE and the next row's.
-    first: the position of the value of PE (0, 0) at the start of a batch, which is a few blocks of cycles.
+    first: the position of the value of PE (0, 0) at the start of a batch.
     step: the rows by which values move in a cycle.
-    advance: how many elements further on in the vector a PE's value lies with each cycle.
+    advance: by how much the position of a PE's value grows from one cycle to the next; values stay where they are in the vector.
     kind: the type of elements.
     """
 
@@ -80,8 +80,8 @@ class _RegisterLayout:
 
 
 class TimeBlocks:
-    """A TimeBlocks runs steady spans of cycles, in which elements enter and leave only at the array's boundary. Its compiled code
-    serves all folds with this grid and as many loads and stores of each register as the given fold.
+    """A TimeBlocks runs spans of cycles in which elements enter and leave only at the array's boundary. Its compiled code serves
+    all folds on this grid that have as many loads and as many stores for each register as `fold`.
 
     arguments: the values of scalar arguments, by name.
     """
@@ -152,18 +152,18 @@ class TimeBlocks:
         return here.T if self._grid.transposed else here
 
     def _plane(self, register: Register, shape: tuple[int, int]) -> np.ndarray:
-        """Returns a view of a register's vector: its values in the PEs that have instances, before the first cycle of a batch."""
+        """Returns a view of a register's vector: what PEs with instances have before a batch, by row and column."""
         layout, size = self._layouts[register], self._layouts[register].kind.size_bytes
         return as_strided(self._vectors[register][layout.first :], shape, (layout.row * size, size))
 
     def _events(
         self, runs: StridedEvents, layout: _RegisterLayout, fold: FoldProgram, shape: Sequence[int]
     ) -> tuple[list[np.ndarray], list[int]]:
-        """Returns (vectors, numbers), which tell compiled code which loads or stores of a register there are.
+        """Returns (vectors, numbers), which tell compiled code of some loads or stores of a register.
 
-        The vectors are, by cycle, where the first event's value lies in the register's vector at the start of a batch, its element
-        in memory, and how many events there are. The numbers are the most events of a cycle, and the steps from event to event in
-        both places.
+        The vectors have for each cycle: the position in the register's vector, at the start of a batch, of the value for the first
+        event; the position of its element in memory; and how many events there are. The numbers are the most events of a cycle, and
+        how far it is from an event's value, and from its element, to the next event's.
         """
         _, columns = as_pair(shape, 1)
         (row, _), (column, _) = as_pair(fold.used, (0, 0))
@@ -179,7 +179,7 @@ class TimeBlocks:
 
 
 def block_form(fold: FoldProgram, grid: Grid) -> tuple:
-    """Returns a key that folds share for which the same code runs: the grid, and how many loads and stores each register has."""
+    """Returns a key that is equal for folds that the same code runs: the grid, and how many stores and loads each register has."""
     return grid, tuple((len(_stores(fold, grid, register)), len(_loads(fold, register))) for register, _ in grid.moves)
 
 
@@ -218,8 +218,8 @@ class _Blocking:
 class _Emitter:
     """An _Emitter writes the LLVM function `i64 @polyml_blocks(ptr %words)`, which runs a span of cycles.
 
-    The words are those at `_FIRST` to `_BEFORE`, then for each register the pointer to its vector at the start of a batch (a few
-    blocks of cycles), and `EVENT_WORDS` words for each of its stores and then of its loads.
+    The words are those whose positions this module's constants name (_FIRST ... _BEFORE); then for each register a pointer to its
+    vector, and `EVENT_WORDS` words for each of its stores and then of its loads.
     """
 
     def __init__(self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, blocking: _Blocking):
@@ -238,12 +238,12 @@ class _Emitter:
         return self._units
 
     def _add(self, fn: VectorFunction, *declared: str) -> None:
-        """Adds a function to the module, with the declarations of what it calls, by name."""
+        """Adds a function to the module, and declarations of the functions that it calls, whose names are `declared`."""
         text = fn.text()
         self._units.append(Unit(fn.label, text, {name: _DECLARED[name] for name in declared}, float(len(text))))
 
     def chains(self, name: str, datapath: Datapath, arguments: Mapping[str, object], vectors: tuple[int, int]) -> None:
-        """Adds the function that computes a statement's sums over the cycles of a block.
+        """Adds the function that adds a statement's terms to its sums for the cycles of a block.
 
         vectors: (the elements of a vector register, how many vector registers of sums are computed together).
         """
@@ -260,7 +260,7 @@ class _Emitter:
         fn = VectorFunction(_REGISTERS, f"internal void @{_REGISTERS}(ptr %words, i64 %share, i64 %shares)")
 
         def each(number: str) -> None:
-            """Writes the choice of the code for the register with this number."""
+            """Writes a test for each register, and after it the code for the one that has this number."""
             after = fn.block("after")
             for k, register in enumerate(self._layouts):
                 here, other = fn.block("register"), fn.block("other")
@@ -318,8 +318,9 @@ class _Emitter:
     def _copies(
         self, fn: VectorFunction, layout: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
     ) -> None:  # fmt: skip
-        """Writes copy(memory, position in the register's vector, element) for the loads or stores whose words begin at `first`: for
-        a few events of each of the cycles, then for the next few of each, so that what shares a cache line is copied together.
+        """Writes code for each load or store whose words begin at `first`, by copy(pointer to the memory, position in the vector,
+        position in memory). It takes a few events of each of the `cycles` (the first one, the end), then the next few, so that what
+        shares a cache line is copied together.
         """
         at, elements, counts, memory = (fn.get("%words", first + k, "ptr") for k in range(4))
         most, step, element_step = (fn.get("%words", first + k) for k in range(4, EVENT_WORDS))
@@ -363,7 +364,7 @@ class _Emitter:
                 fn.do(f"call i64 @chains_{name}({', '.join([*register, *numbers])})")
 
         def at(register: Register, before: str) -> str:
-            """Returns the LLVM argument for a register's vector as it is after `before` cycles of the batch."""
+            """Returns the LLVM argument that points to the values a register has after `before` cycles of the batch."""
             layout = self._layouts[register]
             return f"ptr {fn.at(memory_type(layout.kind), vectors[register], fn.integer('mul', before, layout.advance))}"
 

@@ -62,13 +62,13 @@ def values(
 
 @dataclass(frozen=True)
 class ChainShape:
-    """A ChainShape describes how sums move over the array for several cycles, and where the registers that they meet lie.
+    """A ChainShape describes how sums move over the array for several cycles, and where the values lie that are added to them.
 
     sums: the number of the register that has the sums. A sum that is at row p and column c before the first cycle is in the PE (p +
         step * t, c) in cycle t = 1 ... cycles.
     step: the rows that a sum moves in a cycle.
-    strides: for each register, (how many elements lie from one row to the next, how many from the element that a sum meets in one
-        cycle to the one that it meets in the next cycle).
+    strides: for each register, (how many elements lie from one row's value to the next row's, how many from the value that a PE
+        with a sum has in one cycle to the value that the sum's next PE has in the next cycle).
     vectors: (the elements of a vector register, how many vector registers of sums are computed together).
     """
 
@@ -80,9 +80,10 @@ class ChainShape:
 
 def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape: ChainShape) -> list[Unit]:
     """Returns the LLVM function `i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`, which adds the
-    terms of some cycles to the sums of all PEs.
+    terms of some cycles to the sums of all PEs; each sum's terms come in their order.
 
-    Columns run from `first` to the end of the vectors that begin at `last`; each sum's terms come in their order.
+    %r0, %r1 and so on point to the registers' vectors; %cycles and %rows count cycles and rows. Columns are computed in groups, of
+    which the first one begins at column %first and the last one at or before %last.
     """
     sums, strides = shape.sums, shape.strides
     registers = [f"r{k}" for k in range(len(datapath.types))]
@@ -99,20 +100,22 @@ def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape
 
 
 def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
-    """Returns 1 or -1 where each sum meets, that many cycles after the sum in the row before it, the same elements of some
-    register; 0 where there is no such register.
+    """Returns k, which is 1 or -1, where a sum uses the same elements of some register as the sum in the row before it does, but k
+    cycles later. Returns 0 where there is no such register.
 
-    strides: as in `ChainShape`; sums: the number of the register that has the sums.
+    strides: as in `ChainShape`.
+    sums: the number of the register that has the sums.
     """
     return next((k for k in (1, -1) if any(row + k * moved == 0 for n, (row, moved) in enumerate(strides) if n != sums)), 0)
 
 
 def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
-    """Returns the loops over strips of columns, over rows and over cycles that add the terms to sums; a strip is the columns that
-    are computed together.
+    """Returns the loops that add the terms of some cycles to all sums: over strips (columns that are computed together), over rows,
+    and over cycles.
 
-    Sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they meet the same elements at the same
-    time. Cycles that not all of these rows have run before and after, row by row; rows that are left at the end run alone.
+    Sums of `ROWS` successive rows run in one loop, each `skew` cycles behind the one before, so that they use the same elements at
+    the same time. The cycles at both ends in which only some of these rows run are separate loops, a row each; so are the rows that
+    are left at the end.
     step: the rows that a sum moves in a cycle.
     skew: what `_skew` returns.
     vectors: (the elements of a vector register, how many of these are computed together).
@@ -127,7 +130,7 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
         return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
-        """Returns the node that computes an instance, or several unrolled ones, for all columns of a strip together, as vectors."""
+        """Returns the node that computes an instance, or several unrolled ones, for all columns of a strip, in vector registers."""
         return Jam("v", variable("c"), together, lanes, None, (node,))
 
     def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
@@ -138,7 +141,7 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
         return Loop("t", low, high, 1, (values(Instance("S", (p, variable("v"), variable("t")))),))
 
     def rest(first: Affine) -> Loop:
-        """Returns the loop over rows from `first` on whose sums run one row at a time."""
+        """Returns the loop over the rows from `first` on, inside which each row's cycles run by themselves."""
         return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
 
     def strip(*body: Loop) -> Loop:
@@ -161,7 +164,11 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
 
 
 def _chain_access(array: str, row: int, moved: int) -> Access:
-    """Returns the access { S[p, c, t] -> array[row * p + c + moved * t] }."""
+    """Returns the access { S[p, c, t] -> array[row * p + c + moved * t] }, by which the sum of row p and column c uses a register's
+    vector in cycle t.
+
+    row, moved: the two strides of the register (see `ChainShape`).
+    """
     element = f"{row}p + c + {moved}t"
     relation, subscript = isl.Map(f"{{ S[p, c, t] -> {array}[{element}] }}"), isl.PwAff(f"{{ S[p, c, t] -> [({element})] }}")
     return Access(array=array, relation=relation, subscripts=(subscript,))
