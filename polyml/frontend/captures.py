@@ -79,7 +79,7 @@ class OuterScope:
 def current(function: FunctionType, kind: str, name: str) -> object:
     """Returns the value that `name` has now in `function`, as a closure variable, a global or a builtin; MISSING if it has none.
 
-    kind: "cell" or "global", as in `Captured`.
+    kind: "cell" for a closure variable, "global" for a global or builtin.
     """
     if kind == "cell":
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]

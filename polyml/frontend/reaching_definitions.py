@@ -54,7 +54,7 @@ _NOTHING = frozenset((UNSET,))
 
 
 def reaching(state: Reaching, name: str) -> frozenset[Definition]:
-    """Returns the definitions of `name` that a read may see; UNSET alone where none reaches it.
+    """Returns the definitions of `name` that a read may see; where none reaches it, one alone that says so, an Unset.
 
     state: the definitions that reach the place of the read, by name
     """

@@ -84,7 +84,10 @@ def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) 
 
 
 def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
-    """Returns the peak rate of a type of operations, as an estimate for integers; None where no rate is known."""
+    """Returns the peak rate of a type of operations; None where no rate is known.
+
+    A rate that the machine lacks is estimated: as that of f32 for integers of 32 bits, and as that of f64 for other types.
+    """
     known = machine.peak(kind, used)
     if known is not None:
         return known

@@ -157,8 +157,7 @@ class MappedAccess:
 
     step: bytes from the element of one thread to that of the next along axis x; None where that varies.
     requests: the requests that it makes for global memory if it reads no copy.
-    copy: the position, among the launch's copies, of the one in shared memory that it reads in place of global memory; None: of
-        none.
+    copy: which of the launch's copies in shared memory it reads in place of global memory, by position; None where it reads none.
     wavefronts: how many passes through the banks a request that reads the copy takes, in the mean.
     """
 

@@ -74,10 +74,10 @@ def size_bytes(text: str) -> int:
 
 
 def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
-    """Returns a description's cache levels, nearest first, after the checks of `checked` and one of the threads that share each.
+    """Returns a description's cache levels, nearest first, in which fully associative ones get as many ways as they have lines.
 
-    A fully associative level gets as many ways as it has lines. Raises ConfigError for levels that are impossible or cannot be
-    simulated, and where fewer threads share a level than a nearer one.
+    Raises ConfigError for levels that are impossible or cannot be simulated, and where fewer threads share a level than a nearer
+    one.
     """
     found = checked(levels)
     for above, level in itertools.pairwise(found):

@@ -130,7 +130,7 @@ class Described:
 
     @property
     def has_rates(self) -> bool:
-        """Returns whether peaks and bandwidths are known."""
+        """Returns whether it has both some peaks and some bandwidths."""
         return bool(self.peaks and self.bandwidths)
 
     def peak(self, number: str, used: int = 0) -> Figure | None:

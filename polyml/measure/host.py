@@ -74,7 +74,7 @@ def _once() -> Measured:
 
 @contextlib.contextmanager
 def _alone(store: Cache) -> Iterator[None]:
-    """Returns a context in which no other process measures, where the cache's folder can be written."""
+    """Returns a context in which no other process measures; where the cache's folder cannot be locked, others may."""
     from filelock import FileLock, Timeout
 
     with contextlib.ExitStack() as held:

@@ -32,9 +32,11 @@ def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
 
 
 def _named(kernel: syntax.Kernel, nodes: Sequence[syntax.Expr]) -> Iterator[DType | object]:
-    """Yields the element types that a kernel names in conversions, options of functions, NumPy constants and allocations.
+    """Yields the types of numbers that a kernel names in conversions, options of functions, NumPy constants and allocations.
 
-    nodes: all expressions of the kernel; the values of options that are no types are yielded too
+    Options such as axis=0 are not told from types, so their values are yielded too.
+
+    nodes: all expressions of the kernel
     """
     for node in nodes:
         match node:

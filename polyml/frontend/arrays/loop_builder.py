@@ -127,7 +127,10 @@ class LoopBuilder(ABC):
             self.kept = kept
 
     def is_own(self, array: Elements) -> bool:
-        """Returns whether `array` is all of an array that the kernel has allocated, and certainly nothing else is a view of it."""
+        """Returns whether `array` is all of an array that the kernel allocates.
+
+        It is False too where a reshape or a conjugate of that array may be a view or a copy.
+        """
         return array.whole and array.storage not in self._params | self._possibly_viewed
 
     def is_read(self, name: str) -> bool:
@@ -204,7 +207,8 @@ class LoopBuilder(ABC):
     def known(self, name: str, known: Elements | Uncertain, loc: Loc | None) -> Elements:
         """Returns `known`, what a name stands for, if that is an array.
 
-        Raises NotAffineError where it may be one of several arrays, or SizesNeeded where the values of numbers would tell which.
+        Raises an error if it is an Uncertain: SizesNeeded where the values of the call's numbers would tell which array the name
+            means, else NotAffineError.
         """
         if isinstance(known, Uncertain):
             kind = SizesNeeded if known.by_number else NotAffineError

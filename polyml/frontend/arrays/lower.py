@@ -130,8 +130,10 @@ class Lowering(LoopBuilder):
         self.out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
 
     def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
-        """Marks names as uncertain that stand for different arrays now and in `other`, where two ways through the program meet.
+        """Joins two ways through the program: marks as uncertain the names that stand for another array in `other` than in
+        `arrays`.
 
+        other: what each name stands for at the end of the other way
         where: how a message names the place, such as "in a loop"
         """
         for name in {*self.arrays, *other}:

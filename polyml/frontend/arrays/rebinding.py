@@ -87,7 +87,12 @@ def _named(builder: LoopBuilder, storage: str) -> list[str]:
 
 
 def _changes(builder: LoopBuilder, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
-    """Returns whether the statements `first`, with which a loop's body begins, may change elements of an array in memory."""
+    """Returns whether the first statements of a loop's body may change elements of an array in memory.
+
+    body: all statements of the loop's body
+    first: the ones that are looked at
+    storage: the name of the array in memory
+    """
     return any(_may_be(builder, body, name, storage) for name in _changed_names(first))
 
 

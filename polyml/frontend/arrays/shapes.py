@@ -240,6 +240,8 @@ def sliced(extent: Extent, part: syntax.Slice) -> SlicedExtent:
 def _low(start: Linear, size: Linear, conditions: list) -> Linear:
     """Returns the index at which a slice starts; where the slice is empty, it has no meaning.
 
+    start: the slice's start; a negative constant counts from the end
+    size: that of the dimension
     conditions: a list that gets the (condition, message) pairs under which the index is right
     """
     if not start.is_constant:

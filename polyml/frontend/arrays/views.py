@@ -221,9 +221,10 @@ def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
 
 
 def _fixed(index: Expr, extent: Extent, require: Requires, loc: Loc | None) -> Expr:
-    """Returns a number that is a subscript as one that is not negative, and requires it to be inside the array.
+    """Returns a subscript counted from the start of its dimension, where a negative constant counts from the end.
 
-    extent: that of the dimension. Calls in which the number is outside run as plain Python, which raises.
+    extent: that of the dimension
+    require: is called with the condition that the subscript is inside; other calls run as plain Python, which raises
     """
     value = Linear.of(index)
     outside = "a subscript outside its array"
@@ -312,8 +313,9 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
 
 
 def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]) -> list[Expr]:
-    """Returns the indices along the old dimensions of a group of a reshape, at a point of the new dimensions.
+    """Returns the indices along some old dimensions of a reshape, at a point of the new dimensions with the same elements.
 
+    old, new: a group of dimensions, as `_groups` yields it
     lengths: loop variable -> the number that it stays below
     """
     if len(old) == 1 and len(new) == 1:

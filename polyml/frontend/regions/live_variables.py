@@ -66,8 +66,9 @@ class _Jumps:
 class _LoopStatement:
     """A _LoopStatement is a for or a while statement.
 
-    read: the names that its first line reads in each iteration
-    bound: the names that its first line binds in each iteration
+    body, orelse: its blocks
+    read: the names that are read before each iteration, by the condition of a while, or by the target of a for such as `A[k]`
+    bound: the names that the target of a for binds before each iteration
     """
 
     body: Sequence[ast.stmt]

@@ -57,7 +57,7 @@ def lift_parts(
 
     refused: the places of statements that belong to no part
     without: the (first, last) lines of parts that stay as they are
-    own: the name that the kernel made of the function has, by which the function may call itself
+    own: the name that stands for the kernel in the function's text, by which the function may call itself
     """
     try:
         text = text_of(function)

@@ -76,7 +76,7 @@ def constant(value: object, dtype: DType, loc: Loc | None) -> TypedValue:
 def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
     """Returns the value as an operand of type `to`, as NumPy converts in promotion, and as np.int8(x) does.
 
-    implicit: whether the text has no conversion there
+    implicit: whether type inference adds the conversion, which the kernel's text does not have
     Raises PolymlOverflowError for a constant Python int that `to` cannot hold; for any other int, the Cast from PYINT is checked
     when the program runs. Raises PolymlTypeError for a complex number where `to` is real.
     """

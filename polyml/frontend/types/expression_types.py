@@ -46,7 +46,9 @@ class ExpressionInference:
         self.final = False
 
     def value(self, expr: syntax.Expr) -> TypedValue:
-        """Returns the typed expression; UNKNOWN as long as the types of a number or array that it reads are not known."""
+        """Returns the typed expression; as long as the types of a number or array that it reads are not known, a value without
+        types.
+        """
         match expr:
             case syntax.Const():
                 return rules.literal(expr)
@@ -148,7 +150,8 @@ class ExpressionInference:
         return function_rules.call(syntax.Call(expr.part, (expr,), loc=expr.loc), (whole,)) if expr.part else whole
 
     def integer(self, expr: syntax.Expr, what: str) -> syntax.Expr:
-        """Returns an expression typed as a PYINT, as a subscript, a size or a bound has to be; untyped while its type is not known.
+        """Returns an expression converted to a Python int, as a subscript, a size or a bound has to be; untyped if its type is not
+        known.
 
         what: what the expression is, in the message of the PolymlTypeError that refuses other types
         """

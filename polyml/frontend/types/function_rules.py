@@ -24,7 +24,10 @@ _ROUNDINGS = ("floor", "ceil", "trunc")
 
 
 def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
-    """Returns the typed call of a function of numbers, in a simpler form where there is one; UNKNOWN for an unknown argument."""
+    """Returns the typed call of a function of numbers, in a simpler form where there is one.
+
+    While the types of an argument are not known, the result is a value without types.
+    """
     if not all(a.known for a in args):
         return UNKNOWN
     if expr.function in ("real", "imag"):

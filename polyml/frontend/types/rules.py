@@ -49,7 +49,7 @@ def literal(expr: syntax.Const) -> TypedValue:
 
 
 def unary(expr: syntax.Unary, operand: TypedValue) -> TypedValue:
-    """Returns a typed operation on one operand; UNKNOWN while the operand's types are not known."""
+    """Returns a typed operation on one operand; while the operand's types are not known, a value without types."""
     if not operand.known:
         return UNKNOWN
     results: Results = {(kind,): rule_of(expr, promotion.unary, expr.op, kind)[1] for kind in operand.types}
@@ -61,7 +61,7 @@ def unary(expr: syntax.Unary, operand: TypedValue) -> TypedValue:
 
 
 def binary(expr: syntax.Binary, left: TypedValue, right: TypedValue) -> TypedValue:
-    """Returns a typed arithmetic or bit operation; UNKNOWN while the types of an operand are not known."""
+    """Returns a typed arithmetic or bit operation; while the types of an operand are not known, a value without types."""
     if not left.known or not right.known:
         return UNKNOWN
     op, pairs = expr.op, list(itertools.product(left.types, right.types))
@@ -126,7 +126,7 @@ def extremum(
 
 
 def compare(expr: syntax.Compare, left: TypedValue, right: TypedValue) -> TypedValue:
-    """Returns a typed comparison; UNKNOWN while the types of an operand are not known."""
+    """Returns a typed comparison; while the types of an operand are not known, a value without types."""
     if not left.known or not right.known:
         return UNKNOWN
     pairs = list(itertools.product(left.types, right.types))

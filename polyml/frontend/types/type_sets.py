@@ -130,7 +130,7 @@ def exact(value: Number, to: DType) -> Number | None:
 def rounded(value: Number, to: DType) -> float | complex:
     """Returns the number of a float or complex type that is nearest to a Python number.
 
-    Raises OverflowError for an int beyond the largest double, and of bfloat16 for one beyond 64 bits.
+    Raises OverflowError for an int beyond the largest double; for bfloat16, already for an int that does not fit 64 bits.
     """
     if to.is_complex:
         number = complex(value)

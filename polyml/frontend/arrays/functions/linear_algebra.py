@@ -170,7 +170,8 @@ def _einsum(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
 def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[list[list[Label]], list[Label]]:
     """Returns the labels of each operand's dimensions, and those of the result, for the subscripts of np.einsum.
 
-    Labels are letters; the dimensions of an ellipsis are numbers, counted from the last one.
+    Labels are letters; the dimensions of an ellipsis have numbers as labels, 0 for the last of them, 1 for the one before it, and
+    so on.
 
     ranks: the number of dimensions of each operand
     Raises PolymlValueError where the subscripts do not fit the operands.
