@@ -119,8 +119,8 @@ def element_type(sample: Expr, options: dict, typed: str, loc: Loc | None) -> sy
 
 
 def rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
-    """Returns a new array in memory with the value converted to the type `kind`. Calls use it that compute results of half
-    precision in float32.
+    """Returns a new array in memory with the value converted to the type `kind`, such as a float16 result that was computed in
+    float32.
     """
     shape = value.shape if isinstance(value, Elements) else ()
     result = builder.allocated("_rounded", shape, kind, None, loc)
