@@ -97,8 +97,8 @@ class Schedulable(Inspected):
     def with_schedule(self: Same, schedule: Schedule) -> Same:
         """Returns a new kernel that is compiled with `schedule` for all sizes of its arguments.
 
-        Arguments that overlap still run in the source's order. Raises ScheduleError for a schedule of another kernel, and for
-        argument types for which the kernel's statements are different ones.
+        Arguments that overlap still run in the source's order. Raises ScheduleError for a schedule of another kernel. A call raises
+        it too if its argument types make other statements of the kernel than those that the schedule has.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel

@@ -20,8 +20,8 @@ LARGEST = 70  # of the numbers around which sizes are tried: two-dimensional nes
 
 
 def sizes(scop: Scop, factors: Sequence[int] = ()) -> Iterator[Sizes]:
-    """Yields values of all parameters, each time other ones, with which a call passes the checks at entry: small values, and values
-    near the factors.
+    """Yields values of all parameters, different ones in each item, with which a call passes the checks at entry: small values, and
+    values near the factors.
 
     factors: numbers at which loops are split, such as tile sizes.
     """
@@ -84,18 +84,19 @@ class _Legal:
         ]
 
     def near(self, wanted: Mapping[str, int]) -> Sizes | None:
-        """Returns values of all parameters, the wanted ones among them, with which a call passes the checks at entry; None where
-        there are none.
+        """Returns values of all parameters, the wanted ones among them, with which a call passes the checks at entry; None where it
+        finds none.
 
-        wanted: {parameter: value}; of the others, values that go with these are chosen.
+        wanted: {parameter: value}; for other parameters, values that go with these are chosen.
         """
         facts = self._filled if all(wanted.values()) else self._facts
         return self._completed({}, wanted, (*wanted, *self.names), facts)
 
     def _completed(self, chosen: Sizes, wanted: Mapping[str, int], names: Sequence[str], facts: isl.Set) -> Sizes | None:
-        """Returns values of all parameters: the chosen ones, and for each other one its wanted value or else the first possible one
-        of a fixed list; None where there are none.
+        """Returns values of all parameters, which are chosen one after the other: the wanted value where there is one, else the
+        first of a fixed list with which some call can still pass the checks at entry; None where no value is possible.
 
+        chosen: {parameter: value} of those that are decided already.
         names: the parameters, in the order in which values are chosen.
         facts: { : constraints on parameters } that must hold.
         """

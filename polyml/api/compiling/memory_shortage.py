@@ -65,7 +65,10 @@ def _limits() -> Iterator[tuple[str, int, int, int]]:
 
 
 def _pages(column: int) -> int | None:
-    """Returns a column of /proc/self/statm, a number of pages; None on systems other than Linux."""
+    """Returns the number in a column of /proc/self/statm, which counts pages of memory; None on systems other than Linux.
+
+    column: which one, counted from 0.
+    """
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[column])

@@ -251,8 +251,9 @@ def _numbers(region: isl.Set) -> dict[str, Poly]:
 
 
 def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
-    """Returns how many points of a region have a reuse distance of at least `lines`, for a distance that is not linear: one
-    coordinate takes each of its values in turn, and the points with each value are counted.
+    """Returns how many points of a region have a reuse distance of at least `lines`, for a distance that has products of
+    coordinates. The points are counted for one value after the other of one coordinate in these products, that with the smallest
+    range.
 
     Raises CannotCount where this coordinate has too many values.
     """

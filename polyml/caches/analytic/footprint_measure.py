@@ -220,7 +220,7 @@ class Measure:
 
     @property
     def _steps(self) -> int:
-        """Returns how many steps one count may take: as many as fit into `seconds` at a fixed rate."""
+        """Returns how many sums over one dimension may be made for one formula: as many as fit into `seconds` at a fixed rate."""
         return int(self.seconds * STEPS_PER_SECOND)
 
     def _limited(self) -> AbstractContextManager[None]:

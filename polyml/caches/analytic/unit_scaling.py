@@ -29,7 +29,8 @@ def counted(sizes: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int
 
 
 def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
-    """Returns a formula whose names stand for sizes divided by their units as a formula of the sizes themselves.
+    """Takes a formula in which each size's name stands for size / unit, and returns it as a formula in which the names stand for
+    the sizes themselves.
 
     >>> str(in_sizes(Poly.linear([("N", 2)], 1), {"N": 8}))
     '(1/4)*N + 1'
@@ -65,5 +66,7 @@ def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
 
 
 def count_in_sizes(count: Count, units: Mapping[str, int]) -> Count:
-    """Returns a count whose names stand for sizes divided by their units as a count over the sizes themselves."""
+    """Takes a count in which each size's name stands for size / unit, and returns it as a count in which the names stand for the
+    sizes themselves.
+    """
     return Count(tuple((polyhedra.from_units(region, units), in_sizes(value, units)) for region, value in count.pieces))

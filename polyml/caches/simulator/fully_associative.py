@@ -78,8 +78,8 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Emits code that puts a line in front of the list. If the cache is full, the last line is removed. Returns the value of
-        the removed line's word (2 * (line + 1), plus 1 where it is dirty), or of 0.
+        """Emits code that puts a line in front of the list. If the cache is full, the last line is removed. Returns the name of the
+        value of the removed line's word (2 * (line + 1), plus 1 where it is dirty), which is 0 where none was removed.
         """
         begin = self.begin(fn)
         length = _get(fn, begin, _WORD)

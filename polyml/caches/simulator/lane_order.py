@@ -14,19 +14,21 @@ def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, .
     """Returns the nodes of a program without jams (loops whose iterations run together), with the accesses in the order in which
     the vectorised program makes them.
 
-    Each instance runs for all iterations of a jam before the next instance does, so each instance gets a loop of its own over them.
+    Each statement runs for all iterations of a jam before the next one does, so each gets a loop of its own. Only a jam with a scan
+    becomes one loop around its whole body.
 
         together i = 0 .. 3: S[i]; T[i]   ->   for i in 0 .. 3: S[i]   for i in 0 .. 3: T[i]
 
-    around: the jams and guards around the nodes; each instance is put inside a copy of them.
+    around: the jams and guards around the nodes; each statement is put inside a copy of them.
     """
     return tuple(ordered for node in nodes for ordered in _node_in_lane_order(node, around))
 
 
 def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
-    """Returns a node as nodes without jams, with the accesses in the order in which the vectorised program makes them.
+    """Returns a node as nodes without jams (loops whose iterations run together), with the accesses in the order in which the
+    vectorised program makes them.
 
-    around: the jams and guards around the node; each instance is put inside a copy of them.
+    around: the jams and guards around the node; each statement is put inside a copy of them.
     """
     if isinstance(node, Instance):
         return _inside(around, (node,))
@@ -54,7 +56,7 @@ def _inside(around: Around, body: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _loop(jam: Jam, body: tuple[Node, ...]) -> Loop:
-    """Returns a loop over all iterations of a jam, one after the other, with the given body."""
+    """Returns a loop that runs the iterations of a jam, which run together, one after the other, with the given body."""
     last = jam.base + (jam.count * jam.lanes - 1)
     upper = (last,) if jam.limit is None else operands("min", extremum("min", [last, jam.limit]))
     return Loop(jam.var, (jam.base,), upper, 1, body)
