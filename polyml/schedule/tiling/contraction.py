@@ -246,7 +246,7 @@ class _ContractionLayout:
     ) -> Iterator[_NestedStatement | None]:
         """Yields each statement below the node, in order, as a nest in which it is alone; None in place of one that is not.
 
-        It is alone where every loop around it follows an iterator of its own, each another one, and no other statement is beside it.
+        It is alone where each loop around it follows another one of its iterators, and no other statement is directly beside it.
 
         names: the statements that reach the node.
         iterators: for each loop around the node, by statement, the iterator that it follows.

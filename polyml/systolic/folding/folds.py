@@ -37,7 +37,7 @@ class Folds:
     them.
 
     recurrence, mapping: the recurrence and its space-time mapping.
-    shape: the rows and columns of the array that are used, or the length of a row.
+    shape: how many rows and columns of the array are used; on an array of one dimension, how many PEs.
     units: the PEs of the whole array.
     padded: whether every fold counts the cycles of one that fills the whole array.
     classes: the folds, in classes of equal counts.
