@@ -25,15 +25,15 @@ Counts = Sequence[int | np.ndarray]  # iterations of each loop, outermost first;
 
 @dataclass(frozen=True)
 class Moving:
-    """A Moving is the references to one array whose subscripts change alike as the loops of a nest run, taken together.
+    """A Moving is a group of references to one array in a nest whose subscripts change alike: an iteration of a loop adds the same
+    numbers to the indices of all of them, as with A[i, j] and A[i + 1, j].
 
     place: the array's address and strides.
     start: the address of the first element that the references access in the nest's middle iteration, in which all iterators are in
         the middle of their ranges.
-    wide: for each dimension of the array, the distance of the least and the greatest index that the references have in one
-        iteration.
-    units: for each dimension, a number of which all differences of accessed indices are multiples.
-    moves: for each loop, and for each dimension, by how many indices an iteration moves the references.
+    wide: for each dimension of the array, the greatest minus the least index that the references have in one iteration.
+    units: for each dimension, a common divisor of all differences between indices that are accessed.
+    moves: for each loop and each dimension, what one iteration of the loop adds to the index.
     references: how many different elements are accessed in one iteration.
     """
 
@@ -72,9 +72,9 @@ def moving(
 
 
 def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> Moving:
-    """Returns several references to an array, which the loops move alike, as one `Moving`.
+    """Returns as one `Moving` several references to an array that an iteration of each loop moves by the same numbers of indices.
 
-    moves: for each loop, and for each dimension, by how many indices an iteration moves the references.
+    moves: for each loop and each dimension, what one iteration of the loop adds to the index.
     firsts: the indices of each reference in the nest's middle iteration.
     """
     low, high = list(map(min, zip(*firsts))), list(map(max, zip(*firsts)))
@@ -84,7 +84,9 @@ def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firs
 
 
 def _unit(dim: int, moves: tuple[tuple[float, ...], ...], firsts: Sequence[tuple[float, ...]]) -> int:
-    """Returns a number of which all differences of indices along the dimension `dim` are multiples; arguments as in `united`."""
+    """Returns a common divisor of all differences between indices that are accessed along the dimension `dim`; arguments as in
+    `united`.
+    """
     return max(1, gcd(*(int(move[dim]) for move in moves), *(int(first[dim] - firsts[0][dim]) for first in firsts)))
 
 
@@ -154,9 +156,8 @@ def _lines(each: Moving, counts: Counts, line_bytes: int) -> Numbers:
 
 
 def _on_lines(length: Numbers, grain: np.ndarray | np.int64, start: int, line_bytes: int) -> np.ndarray:
-    """Returns over how many cache lines `length` contiguous bytes extend, as the mean over where they may begin.
-
-    grain: the bytes may begin at `start` and at each multiple of the grain after it.
+    """Returns how many cache lines `length` contiguous bytes touch, as the mean over the addresses at which they may begin: `start`
+    and all multiples of `grain` bytes after it.
     """
     number = line_bytes // grain
     total = np.zeros(np.broadcast(length, grain).shape)
@@ -171,13 +172,13 @@ Crowding = Callable[[str, int], float]  # an array, the number of a box -> the s
 
 @dataclass(frozen=True)
 class Boxes:
-    """A Boxes holds the lines that boxes of iterations of a tiled nest access.
+    """A Boxes holds how many cache lines the boxes of a tiled nest access. A box is a part of the nest's iterations.
 
-    Box k holds the iterations that are left where each of the first k loops does one iteration alone; the loops over tiles come
-    first, then those inside a tile. Box 0 is the whole nest, and each box holds the next one.
+    Box 0 is the whole nest. Box k has one iteration of each of the k outermost loops, and all of the loops inside them; the loops
+    over tiles are outside those over the points of a tile.
 
     trips: iterations of each loop over tiles, then of each loop inside a tile; with a fraction where the last tile is partial.
-    lines: array -> for each box from 0 on, the lines that it accesses.
+    lines: array -> for each box from 0 on, how many lines of the array it accesses.
     """
 
     trips: tuple[Numbers, ...]
@@ -185,13 +186,13 @@ class Boxes:
 
     @property
     def depth(self) -> int:
-        """Returns the number of loops that are tiled, which is also the number of the box that is one tile."""
+        """Returns how many loops are tiled. The box with this number has one iteration of each loop over tiles: it is one tile."""
         return len(self.trips) // 2
 
     def at(self, indices: Sequence[int]) -> Boxes:
-        """Returns the boxes of tiles of one size, from those of all sizes.
+        """Returns the boxes for one of the tile sizes, where these boxes are for all of them at once.
 
-        indices: for each loop, the position of the size among those of all tiles.
+        indices: for each loop, the position of its tile size in the list of the loop's sizes.
         """
 
         def one(values: Numbers) -> float:
@@ -216,11 +217,11 @@ class Boxes:
     def _fetched(self, array: str, totals: Sequence[Numbers], capacity: float, crowding: Crowding | None) -> Numbers:
         """Returns how many lines of one array the nest fetches into a cache of `capacity` lines.
 
-        Where successive iterations of a loop access the same lines of the array, these are fetched once if all lines that are
-        accessed in the meantime fit into the cache. The meantime is one iteration of the loop, or, where the iterations of the next
-        loop inside access the same lines, too, one iteration of that one.
+        Where iterations of a loop access the same lines of the array as the ones before, these lines are still in the cache if all
+        lines accessed in between fit into it. In between is one iteration of that loop; or, if a loop inside it accesses the same
+        lines in all of its iterations as well, one iteration of the innermost such loop.
 
-        totals: the lines of all arrays that each box accesses.
+        totals: for each box, how many lines of all arrays it accesses.
         crowding: as in `fetched`.
         """
         own = self.lines[array]

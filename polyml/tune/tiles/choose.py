@@ -58,7 +58,9 @@ class Tiles:
 
     @property
     def best(self) -> Candidate | None:
-        """Returns the candidate of the fewest misses, simulated or else estimated; None where there are no candidates."""
+        """Returns the candidate of the fewest misses: by simulation if any candidate was simulated, else by the estimates. Returns
+        None where there are no candidates.
+        """
         if self.simulated:
             return self.simulated[0]
         return min(self.candidates, key=lambda each: (sum(each.estimates), -prod(each.sizes)), default=None)
@@ -130,9 +132,10 @@ def tiles(
 def _varied(
     nests: Sequence[tuple[str, ...]], source: Schedule, sizes: Mapping[str, int]
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
-    """Returns the loops of each nest that get tiles of several sizes, and how many iterations each loop has at most.
+    """Returns (for each nest the names of its loops that get tiles of several sizes, how many iterations each of these loops has at
+    most).
 
-    Of a deep nest these are the inner loops, so many that `MOST_LOOPS` of them have more than `SHORT` iterations.
+    In a deep nest the outermost loops are left out: as many as leave `MOST_LOOPS` loops with more than `SHORT` iterations.
     """
     found = extents(source, nests, sizes)
     long = [k for k, extent in enumerate(found) if extent > SHORT]

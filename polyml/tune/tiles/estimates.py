@@ -83,7 +83,11 @@ class Estimates:
     """
 
     def __init__(self, nest: TunedNest, weights: Sequence[float]):
-        """Estimates all candidates. weights: the cost of a miss of each cache."""
+        """Estimates the misses of all tile sizes that are considered.
+
+        nest: the nests, sizes and caches.
+        weights: what one miss of each cache costs.
+        """
         self._source, self._extents, self._sizes, self._levels, self._weights = (
             nest.source,
             nest.extents,
@@ -125,9 +129,10 @@ class Estimates:
         return self.candidates[sizes]
 
     def neighbours(self, sizes: tuple[int, ...]) -> list[Candidate]:
-        """Returns candidates whose tiles are one size longer or shorter along one loop or two, the cheapest first.
+        """Returns candidates that are close to the given one, the cheapest first: along one loop or two they have the next longer
+        or the next shorter of the tile sizes that are considered.
 
-        Only those of about the given candidate's cost are returned, and at most NEAR.
+        Those that cost much more than the given one are left out, and only the first `NEAR` are returned.
         """
         indices = self._indices_of(sizes)
         near: list[tuple[int, ...]] = []
@@ -143,7 +148,9 @@ class Estimates:
         return tuple(each.index(size) for each, size in zip(self.choices, sizes))
 
     def _choices(self) -> list[list[int]]:
-        """Returns for each loop the tile sizes that are considered, so few that their combinations are not too many."""
+        """Returns for each loop the tile sizes that are considered: about 32 at most, fewer where there would be more than
+        `MOST_CANDIDATES` combinations.
+        """
         line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
         for few in (32, 16, 8, 4):
             choices = [self._sizes_of(extent, line, few) for extent in self._extents]
@@ -188,7 +195,9 @@ class Estimates:
         return moving(self._scop, iterators, middles, self._sizes, self.places), each
 
     def _estimated_all(self) -> dict[tuple[int, ...], Candidate]:
-        """Returns by tile sizes all candidates, with estimates by their footprints."""
+        """Returns {tile sizes: candidate} for all that are considered. Their misses are estimated from the lines that the
+        iterations of each loop access, without regard to cache sets.
+        """
         made, shape = self._boxes, tuple(map(len, self.choices))
 
         def listed(values: Iterable[Numbers]) -> list[float]:

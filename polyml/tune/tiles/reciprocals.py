@@ -13,7 +13,9 @@ RIDGE = 1e-3  # of the largest cost: the weight of the ridge regression
 
 
 def expected(known: Mapping[tuple[int, ...], float], sizes: np.ndarray) -> np.ndarray:
-    """Returns the expected costs of tiles, as sums of reciprocals of sizes and of products of two, fitted to known costs.
+    """Returns costs of tiles that are expected from the known costs of others. A cost is taken for a sum of coefficients times 1 /
+    size of each loop's tile and 1 / (size * size) of each two loops, plus a constant; the coefficients are fitted to the known
+    costs.
 
     known: tile sizes -> cost; errors relative to these costs are minimised.
     sizes: the tile sizes whose costs are returned, a row each.
@@ -27,8 +29,10 @@ def expected(known: Mapping[tuple[int, ...], float], sizes: np.ndarray) -> np.nd
 
 
 def _terms(sizes: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Returns the terms of the fitted sum for each row of sizes: 1, least / size of each loop, and products of two such quotients.
+    """Returns the terms that the fit has coefficients for, as a row for each row of sizes: 1, least / size for each loop, and the
+    product of these quotients for each two loops.
 
+    sizes: tile sizes, a row for each tile and a column for each loop.
     least: the least size of each loop.
     """
     each = (least / sizes).T

@@ -106,9 +106,9 @@ class TileSearch:
     def times(self, simulated: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Returns the candidates whose times were predicted, the fastest first; () without rates.
 
-        First come tiles of middle size, the same with a shorter size along one of the loops, tiles of whole loops, and the
-        candidate of fewest misses; then, as long as there is time, those that should be faster than the best one, judging by the
-        times known so far.
+        The first to be predicted are a tile with a medium size along each loop, the same with a smaller size along one of the
+        loops, the tile that is the whole nest, and the candidate of fewest misses. As long as there is time, further ones follow
+        that are expected to be faster than the best one so far.
 
         simulated: the candidates whose misses are known, the best first.
         """
@@ -130,11 +130,12 @@ class TileSearch:
         return tuple(c for _, _, c in sorted(timed, key=lambda each: each[:2]))
 
     def _expected(self, found: Mapping[tuple[int, ...], Candidate]) -> tuple[int, ...] | None:
-        """Returns the tiles that should be fastest among those whose times are not predicted yet; None where none of them should be
-        clearly faster than the best one so far.
+        """Returns the sizes of the tiles that are expected to be fastest, among those whose times are not predicted yet; None where
+        none are expected to be clearly faster than the best ones so far.
 
-        Their time is that of their instructions, fitted to the known ones, and that of their estimated misses.
-        found: the candidates so far, with their predicted times.
+        The expected time has two parts: the time of the instructions, from a function of the tile sizes that is fitted to the
+        programs made so far, and the time of the estimated misses.
+        found: the candidates so far, by tile sizes, with their predicted times.
         """
         predicted = {s: c.seconds for s, c in found.items() if c.seconds is not None}
         if len(predicted) < 2:
@@ -161,10 +162,10 @@ class TileSearch:
         return self._cost(c), -prod(c.sizes)
 
     def _predict(self, candidate: Candidate, rates: Rates, found: dict[tuple[int, ...], Candidate]) -> None:
-        """Predicts the time of the code for a candidate and adds the candidate to `found`.
+        """Predicts the time of the code for a candidate, and adds the candidate to `found` with this time.
 
-        The time is that of the program's instructions, and of its misses, which are simulated only where it may be the fastest. It
-        is left out where no code can be generated.
+        The time is that of the instructions plus that of the misses. It stays None where no code can be generated; and where the
+        instructions alone take longer than the fastest candidate, whose misses are then not simulated.
         """
         sizes, made = candidate.sizes, self._tiled(candidate.sizes)
         found[sizes] = candidate
@@ -187,10 +188,11 @@ class TileSearch:
     def _missed(
         self, made: Tiled, program: Program, places: Mapping[str, Placed], runs: Mapping[str, int] = MappingProxyType({})
     ) -> tuple[tuple[float, ...], int]:
-        """Returns the misses of each cache per instance of the source's statements, and how many of these were simulated.
+        """Returns (the misses of each cache for one instance of the source's statements, how many of these instances were
+        simulated).
 
-        A window in the middle of the program is simulated. Where all its lines fit a cache, how often it accesses a line for the
-        first time says nothing of the whole program, and the candidate's estimate counts for these accesses.
+        A part in the middle of the program is simulated. Where all lines of this part fit into a cache, first accesses to lines in
+        it do not tell how many the whole program has, and the candidate's estimate is taken for these.
 
         made: the source's nests in tiles.
         program: the program for the tiles.
@@ -237,8 +239,8 @@ class TileSearch:
 
 
 def _near(roots: float, extent: int, choices: Sequence[int]) -> int:
-    """Returns the tile size among the choices that is nearest, by ratio, to `roots` times the square root of the loop's iterations,
-    or to all iterations where these are fewer.
+    """Returns one of the tile sizes in `choices`: the one whose ratio to the wanted size is nearest to 1. The wanted size is
+    `roots` times the square root of the loop's iterations (`extent`), but at most all of them.
     """
     wanted = min(roots * extent**0.5, extent)
     return min(choices, key=lambda size: max(size, wanted) / min(size, wanted))

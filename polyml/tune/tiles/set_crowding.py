@@ -87,10 +87,10 @@ def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel)
 
 
 def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray | None:
-    """Returns the numbers of the cache lines that a reference accesses in a box of iterations that begins with the nest's middle
-    one; None where there are too many addresses.
+    """Returns the numbers of the cache lines that a reference accesses in a box of iterations; None where there are too many
+    addresses. The first iteration of the box is the nest's middle one, in which all iterators are in the middle of their ranges.
 
-    box: iterations of each loop.
+    box: how many iterations of each loop the box has.
     """
     addresses = np.array([reference.start])
     for step, count in zip(reference.steps, box):

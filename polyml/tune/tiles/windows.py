@@ -52,9 +52,8 @@ class Tiled:
     names: tuple[tuple[str, ...], ...]
 
     def window(self, values: Mapping[str, int], instances: int, most: int) -> dict[str, Ends]:
-        """Returns, by loop over tiles, its first and last value in a window of about `most` instances in the middle of the program.
-
-        Loops that the window does not cut are left out.
+        """Returns {name of a loop over tiles: its first and last value} for a window: a part of about `most` instances in the
+        middle of the program. Loops that run completely in the window are left out.
 
         values: of parameters.
         instances: how many the program has.
@@ -76,9 +75,11 @@ class Tiled:
         return found
 
     def _within(self, domain: isl.UnionSet, k: int, parts: Sequence[Ends]) -> isl.UnionSet:
-        """Returns the instances for which the k-th loop of each nest has values in `parts`, and all instances outside the nests.
+        """Returns the instances of `domain` for which the k-th loop of their nest has a value in the range that `parts` gives for
+        the nest, and those outside all nests.
 
-        parts: first and last value for each nest.
+        k: the loop's position in each nest, 0 for the outermost.
+        parts: (first value, last value) for each nest.
         """
         parts_: list[isl.UnionSet] = []
         for names, (first, last) in zip(self.nests, parts):
@@ -129,8 +130,8 @@ def _within(node: Node, window: Mapping[str, Ends]) -> Node:
 
 
 def _middle(low: int, high: int, count: int, size: int) -> Ends:
-    """Returns the first and the last of `count` successive values in the middle of the range low ... high; all are a little lower
-    than that where the first would else be no multiple of the tile size.
+    """Returns (first, last) of `count` successive values in the middle of the range low ... high. The first is a multiple of the
+    tile size `size`: both are moved down where needed.
     """
     first = low + max(0, high - low + 1 - count) // 2
     first -= first % size
@@ -138,6 +139,6 @@ def _middle(low: int, high: int, count: int, size: int) -> Ends:
 
 
 def _constant(like: isl.PwAff, value: int) -> isl.PwAff:
-    """Returns the constant { S[i] -> [(value)] } on the domain of the expression `like`."""
+    """Returns the expression { S[i] -> [(value)] } with the same domain space as the expression `like`."""
     space = like.get_domain_space()
     return isl.PwAff.from_aff(isl.Aff.val_on_domain(isl.LocalSpace.from_space(space), isl.Val(value)))
