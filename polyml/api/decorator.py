@@ -241,7 +241,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
     def _call_specialised(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[CallArgument, ...]) -> object:
         """Calls the code for arguments of these types and layouts, made now where there is none yet, and returns its result.
 
-        An Outcome is returned where the code is not for the call's sizes: it names the test at entry that failed.
+        Where the code is not for the call's sizes, returns an Outcome instead, which names the test at entry that failed.
         """
         options, found = config.resolve(self.settings), captures(self.py_func)
         wanted = Request(types, layouts, options, found)

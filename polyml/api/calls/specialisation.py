@@ -22,7 +22,8 @@ from polyml.runtime.storage.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Hot:
-    """A hot entry is the function that a kernel's next call tries first, which runs native code or plain Python.
+    """A hot entry is a function that a kernel's next call tries first, before it examines its arguments; it runs native code or
+    plain Python.
 
     scope: the settings in force for which it was made; they are compared by identity.
     entry: the function, which is called with the arguments.

@@ -186,5 +186,7 @@ def _column(name: str | int | polyhedra.Quotient, columns: Columns) -> np.ndarra
 
 
 def _involves(name: str | int | polyhedra.Quotient, dim: int) -> bool:
-    """Returns whether a name in a linear row is the dimension `dim`, or an integer quotient that depends on this dimension."""
+    """Returns whether a name in a linear row depends on the dimension number `dim`: it is this number itself, or an integer
+    quotient of an expression that has the number or another such quotient.
+    """
     return name == dim or isinstance(name, polyhedra.Quotient) and any(_involves(inner, dim) for inner, _ in name.terms)
