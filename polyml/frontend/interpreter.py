@@ -63,7 +63,8 @@ def interpret(kernel: syntax.Kernel, args: Sequence[object]) -> object:
 def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[TraceEvent]:
     """Runs the kernel, and yields a TraceEvent for each instance of a statement when it has run; arguments are changed in place.
 
-    For the kernel that `live_ranges.split` returns, the events name local numbers as the typed kernel does.
+    The events name local numbers as `kernel` does. To compare them with a typed kernel, in which each live range has a name of its
+    own, trace the kernel that `live_ranges.split` returns.
     """
     yield from _Interpreter(kernel, args).body(kernel.body, (), ())
 

@@ -105,7 +105,7 @@ class ReachingDefinitions:
     def loop_variable(self, loop: syntax.For, *, over: bool) -> LoopVariable:
         """Returns the definition that a loop makes of its variable.
 
-        over: whether it is the one after the loop, not inside it
+        over: whether it is the definition that reaches the place behind the loop; else that inside the loop
         """
         return self._loop_variables.setdefault((id(loop), over), LoopVariable(loop, over))
 

@@ -110,7 +110,7 @@ def _python_power(a, b):
 
 
 def _as_ieee(function, *operands: float) -> float:
-    """Returns the result of a function of doubles by IEEE's rules, for operands for which Python would raise."""
+    """Returns the result of a function of float64 numbers by IEEE's rules: inf or NaN where Python would raise."""
     with np.errstate(all="ignore"):
         return float(function(*map(np.float64, operands)))
 

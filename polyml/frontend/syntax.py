@@ -31,7 +31,7 @@ class Located:
 
 @dataclass(frozen=True)
 class Expr(Located):
-    """An Expr is one of the expressions of `syntax`, or a leaf that `model` puts in the place of names and elements.
+    """An Expr is one of the expressions of `syntax`, or a node that `model` puts in the place of names and elements of arrays.
 
     dtype: the type of its value, None until `frontend.types.infer` has filled it in
     """

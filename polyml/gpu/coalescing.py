@@ -48,7 +48,7 @@ def requests(
 def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int) -> list[Requests]:
     """Returns the requests of each access, summed up over all warps; arguments as in `requests`.
 
-    Where there are too many warps, those at some values of one loop are examined, and their sums scaled up.
+    Where there are more than `most` warps, those at some values of one loop are examined, and their sums are scaled up.
     """
     parts = list(parts_of_points(points, addresses))
     if not parts:

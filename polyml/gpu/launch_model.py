@@ -177,8 +177,8 @@ class MappedKernel:
     def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
         """Returns how many sectors are requested of the L2, and whether the L1 is assumed to keep what a block loads again.
 
-        The L1 is assumed to keep it where there is room for what a multiprocessor's blocks load in an iteration of a thread's
-        outermost loop.
+        It is assumed to keep it if the L1 has room for what all blocks on a multiprocessor load in one iteration of the outermost
+        loop inside a thread.
 
         accesses, copies: the loads and stores of a thread, and the copies in shared memory that some loads read.
         held: the blocks that a multiprocessor holds.

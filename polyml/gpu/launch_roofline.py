@@ -98,7 +98,8 @@ def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
 def _passes(found: Launches) -> int:
     """Returns how many passes through the L1, which is the shared memory too, all requests take.
 
-    They are one for each line of global memory that a request touches, and one for each wavefront of shared memory.
+    A request for global memory takes one pass for each cache line that it touches, a request for shared memory one for each
+    wavefront.
     """
     direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
     loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)

@@ -63,8 +63,8 @@ class ThreadAccesses:
     """A ThreadAccesses has the loads and stores of the threads of a nest of loops.
 
     uses: the loads and stores.
-    throughout: array -> bytes of its element, for arrays of which each thread holds its only element in a register from start to
-        end.
+    throughout: array -> bytes of its element, for the arrays of which each thread needs one element alone, held in a register from
+        start to end.
     gathers: arrays that are read at indices which are data themselves; these loads are not among `uses`.
     """
 
@@ -196,7 +196,7 @@ class _ThreadAccessFinder:
     def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
         """Returns the threads { T[host, grid] } in which the load may read an element before any store of the same thread.
 
-        A store is sure to come first where it runs in every iteration of the loops around both in which the load runs.
+        A store counts as made before where it runs in each iteration, of the loops around load and store, in which the load runs.
 
         others: accesses before the load in the text, of which only stores count.
         """
@@ -219,7 +219,8 @@ class _ThreadAccessFinder:
     def _each(self, mine: list[_StatementAccess]) -> Iterator[ThreadAccess]:
         """Yields the loads and stores of an array of which a thread accesses several elements; equal ones are yielded once.
 
-        A load of an array that is only read is made outside of inner loops in which its element stays the same.
+        If the array is only read, a load is made outside of the innermost loops in which its element stays the same, not in each
+        iteration.
 
         mine: the accesses to the array.
         """

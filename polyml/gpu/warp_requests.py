@@ -279,7 +279,7 @@ class WarpRequests:
         return found
 
     def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """Returns each dimension's value in each lane, [warp, lane], in the iteration that is `item` beyond a thread's first."""
+        """Returns dimension -> its value in each lane, [warp, lane], in the iteration that is `item` beyond a thread's first."""
         return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
 
     # requests

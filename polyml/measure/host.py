@@ -49,7 +49,10 @@ def measured(*, again: bool = False) -> Cpu:
 
 
 def _merged(old: Measured | None, new: Measured) -> Measured:
-    """Returns two measurements of the host as one: the new one, with the greater rates of both if other programs disturbed it."""
+    """Returns the result of a new measurement of the host.
+
+    If other programs disturbed it, each rate is the greater one of the new and the old measurement.
+    """
     if old is None or new.quiet:
         return new
     return Measured(better(old.cpu, new.cpu), old.quiet)

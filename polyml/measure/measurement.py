@@ -57,7 +57,8 @@ class Job:
     """A job is a run of one function of `stream_kernels` on some threads, which is timed.
 
     bytes: the size of each thread's data.
-    work: what a thread does as it goes over its data once, in operations, bytes or cycles.
+    work: how much a thread does as it goes over its data once: bytes for a bandwidth, operations for a peak rate, cycles for
+        "clock".
     """
 
     function: str

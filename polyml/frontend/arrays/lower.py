@@ -187,7 +187,8 @@ class Lowering(LoopBuilder):
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """Adds the statements of `target[...] = value`.
 
-        Where the loop would read elements that it has overwritten already, it stores to a temporary, which a second loop copies.
+        If a loop that stores the value would read elements that it has overwritten already, it stores to a temporary array, and a
+        second loop copies that to the target.
         """
         loc = stmt.loc
         self.check_changes(target.memory, loc)

@@ -24,8 +24,10 @@ from polyml.source import Loc
 def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
     """Returns a loop's lowered body, and the builder's `arrays` as they were before the body.
 
-    In the body each name that the loop binds to a new array in every iteration keeps one array in memory. None is returned where
-    the loop binds no such name, or where one array in memory would give other results, such as where its shape changes.
+    Each name that the loop binds to a new array in every iteration gets one array in memory, which the new values overwrite. None
+    is returned where the loop binds no such name, or where overwriting would give other results, such as where the shape changes.
+
+    start, stop: the lowered bounds of the loop
     """
     names = [n for n in sorted(bound_names(stmt.body)) if isinstance(builder.arrays.get(n), Elements)]
     names = [n for n in names if n not in builder.kept]
@@ -65,9 +67,13 @@ def _is_unnamed(builder: LoopBuilder, array: Elements) -> bool:
 
 
 def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
-    """Makes a name that a loop binds stand for an array that nothing else names, by a copy before the loop where that is needed.
+    """Makes a name that a loop binds stand for an array of its own, which no other name stands for, so that the loop may overwrite
+    it.
 
-    Raises NotAffineError where the loop may change the array that the name stood for before it.
+    Where its old array is no such one, that is a copy, made before the loop, which is then required to run. Raises NotAffineError
+    where the loop may change the old array before it binds the name.
+
+    start, stop: the lowered bounds of the loop
     """
     old = builder.known(name, builder.arrays[name], stmt.loc)
     if builder.is_own(old) and _named(builder, old.memory) == [name]:

@@ -144,8 +144,8 @@ class Extent:
     """An Extent is the size of a dimension, max(0, length).
 
     positive: whether `length` is known not to be negative
-    parts: where reshape made one dimension of several, the sizes of these; a loop along it becomes one loop for each
-    sliced_from: where the dimension is a slice of another one, the extent of that one, which is at least as large
+    parts: where reshape made one dimension of several, the sizes of these; a loop along it becomes one loop for each of them
+    sliced_from: where the dimension is a slice of another one, the extent of that other one, which is at least as large
     """
 
     length: Linear

@@ -14,11 +14,13 @@ from polyml.frontend.syntax import Expr
 def needs_temporary(
     value: Expr, lvalue: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], require: Requires
 ) -> bool:
-    """Returns whether a loop over the elements of an array would read what it has stored already, so that it needs a temporary.
+    """Returns whether a loop that stores the elements of an array would read some that it has overwritten, so that it needs a
+    temporary.
 
     value: the element that is stored, at the point
     lvalue: the element that it is stored to
     point: the loop variables, outermost first
+    shape: the extents of the loops, in the same order
     aliased: arrays that may share memory
     require: is called with conditions under which the answer is False
     """
@@ -83,7 +85,7 @@ def _stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Ma
 
 
 def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
-    """Returns whether index `one` is larger than index `other`, whichever iterations the two are of.
+    """Returns whether index `one` in any iteration is certainly larger than index `other` in any iteration.
 
     longest: each loop variable with the number that it stays below
     """

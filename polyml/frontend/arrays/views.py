@@ -157,10 +157,10 @@ def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> lis
 
 
 def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | None) -> Elements:
-    """Returns base[taken] with arrays among the indices, which broadcast together with the numbers.
+    """Returns base[taken] with arrays among the indices, which broadcast together with the numbers among them.
 
-    The dimensions to which they broadcast stand in the result where the indices stand, or first where other indices are between
-    them.
+    Where these arrays and numbers are next to each other, their broadcast dimensions stand in the result at their place; else
+    first, as in NumPy.
     """
     chosen = [k for k, index in enumerate(taken) if not isinstance(index, (syntax.Slice, syntax.NewAxis))]
     gathered_shape = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], require, loc)

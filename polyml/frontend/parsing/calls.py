@@ -192,7 +192,10 @@ class CallParser(NameLookup, ABC):
         return syntax.Function("einsum", args, (("subscripts", subscripts),), loc=self.text.loc(node))
 
     def _option(self, node: ast.expr, option: str) -> object:
-        """Returns the Python constant that is given for an option; for dtype= a DType, or a TypeOf for the type of an array."""
+        """Returns the Python constant that is given for an option of a function, such as axis=0.
+
+        For dtype= it is a DType, or a TypeOf where the text has A.dtype.
+        """
         if option == "dtype":
             value = self.constant(node)
             dtype = None if value is MISSING or value is None else elementwise_functions.dtype_of(value)

@@ -80,7 +80,7 @@ def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
 
 
 def _seen(expr: syntax.Expr) -> set[str]:
-    """Returns the names of the arrays that an expression may be itself, or a view of."""
+    """Returns the names of the arrays that the value of an expression may be, or may be a view or an element of."""
     match expr:
         case syntax.Name(name=name) | syntax.Subscript(array=name):
             return {name}

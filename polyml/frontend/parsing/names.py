@@ -86,7 +86,9 @@ class NameLookup:
         return MISSING
 
     def is_local(self, node: ast.expr) -> bool:
-        """Returns whether the node is a parameter or local without a known value, or an attribute, element or method of one."""
+        """Returns whether the node is a parameter or local without a known value, or an attribute, an element or a call's result of
+        one.
+        """
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known

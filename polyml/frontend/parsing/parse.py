@@ -90,7 +90,7 @@ class _FunctionParser:
     """A _FunctionParser turns one Python function into statements of `syntax`.
 
     caller: the parser of the function that this one is inlined into; None for the kernel itself
-    collects: whether statements that are refused are noted in `problems` and left out
+    collects: whether statements that are refused are added to the list `problems` and left out; else the first one raises
     """
 
     def __init__(self, function: FunctionType, caller: _FunctionParser | None = None, *, collects: bool = False):
@@ -232,9 +232,10 @@ class _FunctionParser:
         return made
 
     def _noted(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
-        """Returns the statements that a statement becomes.
+        """Returns the statements that a statement becomes; none where the language refuses it.
 
-        Where it is refused, this is noted in `problems`, the statements inside it are parsed too, and none are returned.
+        A refused statement is added to `problems`, after which the statements inside it are parsed too, to find those that are
+        refused.
         """
         loops, known, renamed = list(self._assignments.loops), dict(self.expressions.known), self.expressions.renamed
         try:

@@ -211,7 +211,8 @@ class _PartLifter:
     def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
         """Returns what stands in the place of some liftable statements: a call of a part, a function of its own that runs them.
 
-        A statement that binds a view stays between two parts. Where the statements cannot be a part, they themselves are returned.
+        A statement that gives a name to a view of an array stays as it is, between a part before it and one behind it. Where the
+        statements cannot be a part, they themselves are returned.
 
         bound: the names that certainly have a value before the statements
         """

@@ -113,7 +113,7 @@ def upward_exposed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
 
 
 def subscripts_of(body: Sequence[ast.stmt]) -> dict[str, int]:
-    """Returns, for each name that the statements mention, the least number of integer subscripts with which they do.
+    """Returns, for each name in the statements, the least number of subscripts other than slices that it has at any of its places.
 
     It is 0 where the name stands alone or all its subscripts are slices.
     """

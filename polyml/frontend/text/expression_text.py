@@ -51,7 +51,9 @@ RESERVED = frozenset(
 
 
 def arithmetic_type(kind: DType) -> DType:
-    """Returns the fixed type in which numbers of a type are computed with: F64 for Python's floats, and so on."""
+    """Returns the type in which numbers of a type are computed: F64 for Python's float, C128 for complex, BOOL for bool, else
+    itself.
+    """
     return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(kind, kind)
 
 

@@ -102,6 +102,7 @@ def _norm(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 def _modulus(expr: syntax.Call, operand: TypedValue, types: TypeSet) -> TypedValue:
     """Returns the typed absolute value of a complex number.
 
+    expr: the call that is replaced
     types: the types that the result may have
     """
     typed = converted(operand, storage_of(operand.types))

@@ -109,7 +109,7 @@ def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DT
 
 
 def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
-    """Returns the result of an operation on Python numbers, if it is the same with the numbers converted to type `main`; else None.
+    """Returns the result of an operation on Python numbers; None where NumPy numbers of type `main` give another one.
 
     None is returned too where `main` does not hold the result exactly.
 

@@ -240,9 +240,9 @@ def filled(fill: TypedValue, element: DType) -> syntax.Expr:
 
 
 def element_type(wanted: syntax.TypeOf, value: TypedValue) -> DType:
-    """Returns the DType that a TypeOf means.
+    """Returns the type of elements that a TypeOf means, which has it from the type of an expression.
 
-    value: the typed value of its expression
+    value: the typed value of that expression
     """
     if wanted.function == "truth":
         return BOOL

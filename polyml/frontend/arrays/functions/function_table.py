@@ -19,6 +19,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def called(builder: LoopBuilder, call: syntax.Function) -> Value:
-    """Returns the value of a call of NumPy, after adding the loops that compute it to the builder's statements."""
+    """Returns the value of a call of one of NumPy's functions of arrays, after adding the loops that compute it to
+    `builder.out`.
+    """
     args = [builder.value(arg) for arg in call.args]
     return _FUNCTIONS[call.function](builder, args, dict(call.options), call.loc)
