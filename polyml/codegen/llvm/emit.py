@@ -175,8 +175,8 @@ class KernelEmitter(Body):
         return block
 
     def _needed_bytes(self, array: Array) -> str:
-        """Emits the size in bytes of a local array, for all threads if each has its own, and returns the SSA name. If an array
-        of the source is larger than NumPy allows, the kernel returns.
+        """Emits the size in bytes of a local array, for all threads if each has its own, and returns the SSA name. If the source
+        creates the array, and it is larger than NumPy allows, the kernel returns the status TOO_LARGE_AN_ARRAY.
         """
         if array.loc is not None and array.name not in self.module.program.windows:
             whole = self.size_bytes(array, whole=True)

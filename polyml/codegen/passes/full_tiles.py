@@ -75,8 +75,8 @@ def _versions(loop: Loop) -> tuple[Node, ...]:
 
 
 def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns the body of a loop over tiles, for which the schedule asks to isolate full tiles, with each nest inside in two
-    versions under guards.
+    """Returns the body of a loop over tiles for which the schedule asks to separate full tiles from partial ones: each nest inside
+    is in two versions under guards, the first for full tiles.
     """
     out: list[Node] = []
     for node in nodes:

@@ -69,8 +69,8 @@ def _start(parameter: Parameter) -> Statement:
 
 
 def _step(parameter: Parameter, array: Array) -> Statement:
-    """Returns the statement that updates the parameter, which stands for the array's least or greatest element, with one element:
-    it reads { find_p[i0, i1, ...] -> array[i0, i1, ...] }.
+    """Returns the statement that updates the parameter, which stands for the array's least or greatest element, with one element.
+    For a parameter p it reads { find_p[i0, i1, ...] -> array[i0, i1, ...] }, and writes p.
     """
     name = f"find_{parameter.name}"
     iterators = tuple(f"i{d}" for d in range(len(array.shape)))

@@ -178,8 +178,8 @@ def _breakpoints_along(statement: Statement, dim: int) -> list[Affine]:
 
 
 def _affine_parts(subscript: isl.PwAff, domain: isl.Set) -> Iterator[isl.Set]:
-    """Yields the parts of the domain in which the subscript is one affine expression; parts in which a division has many values are
-    left out.
+    """Yields the parts of the domain in which the subscript is one affine expression; parts in which a division in it has too many
+    values are left out.
     """
     for part, aff in subscript.intersect_domain(domain).get_pieces():
         yield from _by_quotients(part, polyhedra.divisions(aff))

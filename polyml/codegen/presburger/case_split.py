@@ -259,8 +259,8 @@ class Cases:
         return True
 
     def _is_empty_for_isl(self, case: System) -> bool | None:
-        """Returns whether isl finds that a case holds no integers, or None past isl's budget. Raises TooMany after too many
-        cases.
+        """Returns whether isl finds that a case holds no integers, or None where that takes isl too long. Raises TooMany if isl has
+        been asked too often.
         """
         self._left_to_isl += 1
         if self._left_to_isl > MOST_FOR_ISL:
@@ -272,8 +272,8 @@ class Cases:
             return None
 
     def _is_empty_by_elimination(self, system: System) -> bool | None:
-        """Returns whether elimination finds that a system holds no integers, or None where it does not decide. Raises TooMany after
-        too many systems.
+        """Returns whether elimination finds that a system holds no integers, or None where it does not decide. Raises TooMany if it
+        has been asked too often.
         """
         self._decisions += 1
         if self._decisions > MOST_DECISIONS:

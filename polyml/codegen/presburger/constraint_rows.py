@@ -19,14 +19,16 @@ class NotSimple(Exception):
 
 
 def row_of_linear(row: LinearRow) -> Row:
-    """Returns isl's linear expression, read-only terms and a constant, as a row: ({ name -> coefficient }, constant)."""
+    """Returns a linear expression of isl, (read-only terms, constant), as a row, ({ name -> coefficient }, constant), which may be
+    changed.
+    """
     terms, constant = row
     return dict(terms.items()), constant
 
 
 def tight(row: Row) -> Row:
-    """Returns the linear expression, divided by the common factor of its coefficients, that is at least 0 for the same integers as
-    `row`.
+    """Returns the linear expression `row` divided by the common factor of its coefficients, with the constant rounded down: it is
+    at least 0 for the same integers as `row`.
     """
     terms, constant = row
     divisor = gcd(*terms.values())

@@ -249,8 +249,8 @@ class _Rows:
         return row
 
     def next_names(self) -> list[Name]:
-        """Returns the names to eliminate next: all that have bounds on one side at most, else the one whose elimination is
-        cheapest; none if all names left are kept.
+        """Returns the names to eliminate next: all names with no lower or no upper bounds; if there are none, the name whose
+        elimination is cheapest. Returns no names if all that are left are to be kept.
         """
         counts: dict[Name, list[int]] = {}
         for terms, _ in self._least.values():

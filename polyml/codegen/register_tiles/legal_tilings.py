@@ -119,8 +119,8 @@ class LegalTilings:
         }
 
     def _unrolled(self, base: RegisterTiling, free: set[int]) -> Iterator[RegisterTiling]:
-        """Yields variants of a tiling, whose innermost loop is independent, in which a few iterations of one sequential loop run in
-        order inside of that loop.
+        """Yields variants of a tiling whose innermost loop is independent. In each of them a few iterations of one sequential loop
+        run, in their order, inside of the innermost loop.
 
         free: the positions of the independent loops, those without dependences between iterations.
         """

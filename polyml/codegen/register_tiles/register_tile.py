@@ -165,9 +165,9 @@ def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple
 
 
 def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: int) -> tuple[Node, ...]:
-    """Returns the nodes that run a loop whose bounds depend on variables of loops around with several iterations running together:
-    first the iterations before the range that all of these share, for each of them alone, then that range for all together, then
-    the iterations after it. Raises CannotTile where that cannot be.
+    """Returns the nodes that run a loop whose bounds depend on variables of loops around, of which several iterations run together.
+    They share a range of the loop, which runs for all of them together; what comes before and after this range runs for each of
+    them alone. Raises CannotTile where that cannot be.
 
     active: the loops around whose iterations run together.
     make: makes the loop over one range, given (lower, upper, active, limit). If limit is an expression, the last vector of the

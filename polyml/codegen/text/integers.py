@@ -121,7 +121,7 @@ class IntegerReader:
         return self._line.is_at("(") and self._line.peek(self._closing() + 1).is_one_of("//")
 
     def _closing(self) -> int:
-        """Returns the number of tokens from the parenthesis that is next to the one that closes it."""
+        """Returns how many tokens after the opening parenthesis, which is the next token, the parenthesis that closes it comes."""
         depth = place = 0
         while (token := self._line.peek(place)).kind != "end":
             depth += token.is_one_of("(") - token.is_one_of(")")
@@ -187,7 +187,7 @@ class IntegerReader:
         return found
 
     def _is_condition(self) -> bool:
-        """Returns whether the parenthesis that is next encloses a condition, not an expression."""
+        """Returns whether the parentheses that the next token opens enclose a condition, not an expression."""
         depth, words = 0, set[str]()
         for place in range(self._closing()):
             token: Token = self._line.peek(place)

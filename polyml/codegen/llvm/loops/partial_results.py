@@ -148,7 +148,8 @@ class PartialResults:
         memory.store(target, self._expressions.combine(key.operator, memory.load(target), number))
 
     def merge(self, key: Accumulator, total: SsaValue, before: PartialResult | None, exits: LoopExits) -> PartialResult:
-        """Emits phis after a loop, and returns what the loop and those before it have reduced, whether or not the loop ran.
+        """Emits phis after a loop, by which what it has reduced counts if it ran, and else what was reduced before it. Returns what
+        the loop and those before it have reduced together.
 
         total: the vector of partial results at the end of the loop.
         before: what the loops before have reduced; None if there are none.

@@ -227,8 +227,9 @@ def _best(
 
 
 def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
-    """Returns whether smaller copies, made in the body of loop number `level` inside of the copy's own, may be better than the
-    copy: their elements are read as often, and either threads share the copy or the second cache does not hold it.
+    """Returns whether smaller copies, made in the body of loop number `level` inside of the copy's own loop, may be better than the
+    copy. Each of their elements must be read as often as in the copy; and either threads share the copy, or the second cache does
+    not hold it.
     """
     if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
         return False
@@ -236,8 +237,8 @@ def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileC
 
 
 def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
-    """Returns whether a smaller copy may replace the whole one: both have panels or neither has, and the runs of neighbouring
-    elements in the array that it copies are as long as those of the whole one, or several cache lines long.
+    """Returns whether a smaller copy may replace the whole one: both have panels or neither has; and it copies as many neighbouring
+    elements of the array at a time as the whole one does, or at least several cache lines of them.
     """
     unit = context.unit_dim(part.window.array)
     if unit is None or (part.panel is None) != (whole.panel is None):
