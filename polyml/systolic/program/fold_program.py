@@ -57,7 +57,7 @@ class Broadcast:
     drivers: UnitsByCycle
 
     def lines(self, columns: int) -> UnitsByCycle:
-        """Returns the numbers of the rows, or of the columns, that are driven in each cycle.
+        """Returns, by cycle, the numbers of the rows (or columns, where values go down columns) that have a driver.
 
         columns: how many columns the array has.
         """
@@ -122,7 +122,9 @@ class FoldProgram:
         return sum(each[0].number if len(each) == 1 else self._distinct_stores(each) for each in found.values())
 
     def _distinct_stores(self, stores: Sequence[Events | StridedEvents]) -> int:
-        """Returns in how many pairs of a PE and a cycle some of the stores happen."""
+        """Returns how many values the stores take from PEs. A value is what one PE has in one cycle; it counts once, even if
+        several of the stores write it.
+        """
         found = []
         for places in (events.listed().units_by_cycle for events in stores):
             cycles = np.repeat(np.arange(self.cycles), np.diff(places.starts))

@@ -124,7 +124,7 @@ class Placement:
         return tuple(sum(c * row[k] for c, (row, _) in zip(axes, rows)) for k in loops), sum(c * k for c, (_, k) in zip(axes, rows))
 
     def element(self, access: Access) -> Row:
-        """Returns the position of an accessed element in its array, as an affine function of the statement's iterators."""
+        """Returns the position of an accessed element in its array, row by row, as an affine function of the iterators."""
         if id(access) not in self._elements:
             self._elements[id(access)] = element(self._scop, access, self._sizes)
         return self._elements[id(access)]

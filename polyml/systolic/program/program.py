@@ -218,7 +218,9 @@ class NestProgram:
             yield Broadcast(along, self._placement.units_by_cycle(name, lattice(driving.coalesce()), fold)[0])
 
     def _constant(self, register: Register, fold: FoldExtent) -> Operand:
-        """Returns the operand of a register that has the same element in every PE, loaded in the first cycle."""
+        """Returns the operand of a register that reads the same element in every PE, such as a scalar: each PE loads it in the
+        first cycle and keeps it.
+        """
         name, read = register
         access = self.datapaths[name].statement.reads[read]
         places = UnitsByCycle(np.array([0] + [self.units] * fold.cycles), np.arange(self.units))
@@ -299,7 +301,9 @@ class NestProgram:
             yield name, self._placement.events(name, made.coalesce(), fold, ("produced", name), self._interface.instance(name))
 
     def _last_of_nest(self, name: str) -> isl.Set:
-        """Returns the instances of a statement whose element no instance of the nest writes after them."""
+        """Returns the instances of a statement that write an element for the last time in the nest: no instance that runs later in
+        the source's order writes it.
+        """
         order, later = SourceOrder(self._scop), []
         statement = self.datapaths[name].statement
         own = statement.write.relation.intersect_domain(statement.domain)

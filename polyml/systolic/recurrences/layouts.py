@@ -81,8 +81,8 @@ def _axis(group: tuple[int, ...], extents: Vector) -> RecurrenceAxis:
 
 
 def _streams(nest: SystolicNest, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> tuple[DataStream, ...] | None:
-    """Returns the streams of the nest's reads: each use with the directions in which its values go on along the axes. Returns None
-    where a sum would go along several axes.
+    """Returns a stream for each read of the nest: the read with the directions along the axes in which a value goes from instance
+    to instance. Scalars, which every PE has, are left out. Returns None where the terms of a sum lie along several axes.
 
     outer: the positions of the loops that run outside the axes.
     """

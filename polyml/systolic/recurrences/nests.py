@@ -193,7 +193,8 @@ def _assembled(
     reduction: Reduction | None,
     wired: bool = False,
 ) -> SystolicNest:
-    """Returns the nest of embedded statements, with what each read uses and the steps by which its values come.
+    """Returns the nest that consists of the embedded statements. Each read in it says whether it reads an operand, a value or a
+    running sum, and by which steps that comes from other instances.
 
     order: the order in which the terms of sums are added, with the flow dependences in it.
     reduction: the reduction of a statement that is alone in its nest; else None.

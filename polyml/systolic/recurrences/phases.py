@@ -46,8 +46,10 @@ class PhasedStatements:
 
 def phased(scop: Scop, statements: Sequence[Statement], flows: Flows) -> Iterator[PhasedStatements]:
     """Yields ways to split statements that need each other's values into phases, the parts of an iteration of some loop that run
-    one after another. It goes through ways to embed all statements into one index space; for each, the ways with the fewest phases
-    come first.
+    one after another.
+
+    Each way is for one embedding of all statements into an index space and one of its axes. The ways come embedding by embedding,
+    and for each of them those with the fewest phases come first.
     """
     for embeddings in islice(candidate_embeddings(statements, flows), MOST_EMBEDDINGS):
         found = (_phases_along(embeddings, flows, axis) for axis in range(len(embeddings[0].rows)))

@@ -83,12 +83,13 @@ def _elements(access: Access, domain: isl.Set, flow: Mapping[str, isl.Map], embe
 
 
 def routes(embeddings: Mapping[str, Embedding], reads: Mapping[ReadKey, RoutedRead], wired: bool = False) -> dict[ReadKey, Route]:
-    """Returns a route for each read of values that the nest makes, by statement and number of the read, such that one linear
-    schedule goes forward along all of them. A route is the sources that together give a read all its values.
+    """Returns a route for each read of values that the nest makes, by statement and number of the read. A route is the sources that
+    together give a read all its values. The routes fit together: some linear function of the coordinates, the time, grows along all
+    their steps.
 
     embeddings: by statement.
     reads: by statement and number of the read.
-    wired: whether values go along wires, too.
+    wired: whether values may also go along wires, at whose ends the time is the same.
     Raises: IllegalSchedule, with the dependence, where there are no such routes.
     """
     produced = {key: _routes(read, reads, embeddings, wired) for key, read in reads.items() if read.produced}
@@ -184,7 +185,7 @@ def _routes(
 
 
 def _senses(reuse_directions: Sequence[Vector]) -> Iterator[tuple[Vector, ...]]:
-    """Yields each choice of one or more of the directions, with each of those chosen forward and backward."""
+    """Yields all ways to choose one or more of the directions and a sign for each: (1, 0) is chosen as (1, 0) or as (-1, 0)."""
     for number in range(1, len(reuse_directions) + 1):
         for chosen in combinations(reuse_directions, number):
             for signs in product((1, -1), repeat=number):
@@ -192,8 +193,8 @@ def _senses(reuse_directions: Sequence[Vector]) -> Iterator[tuple[Vector, ...]]:
 
 
 def _neighbours(embeddings: Mapping[str, Embedding]) -> list[Vector]:
-    """Returns the steps to nearby points of the index space, the shortest first; they are longer along axes on which statements are
-    interleaved.
+    """Returns the steps to nearby points of the index space, the shortest first. They go one point far along each axis; where
+    statements are interleaved along it, as far as to the next point of the same statement.
     """
     dims = len(next(iter(embeddings.values())).rows)
     reach = [max(1, *(abs(c) for embedding in embeddings.values() for c in embedding.rows[k])) for k in range(dims)]
@@ -264,7 +265,9 @@ class _Holder:
 
 
 def _holders(read: RoutedRead, reads: Mapping[ReadKey, RoutedRead], embeddings: Mapping[str, Embedding]) -> list[_Holder]:
-    """Returns the reads of the same array, and the statements, that have values which `read` may take; `read` itself comes first."""
+    """Returns what may hand on to `read` the value that it needs: `read` itself at other points, the other reads of the same array,
+    and the statements that make such values.
+    """
     others = sorted(reads.values(), key=lambda other: (other.key != read.key, other.key[0] != read.key[0]))
     had = [_Holder("forwarded", *other.key, other.users) for other in others if other.array == read.array]
     return [*had, *(_Holder("produced", name, RESULT, isl.UnionMap.from_map(embeddings[name].map)) for name in read.produced)]

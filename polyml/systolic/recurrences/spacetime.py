@@ -104,8 +104,8 @@ class SpaceTime:
 
     @property
     def density(self) -> int:
-        """Returns in how many cycles a PE runs one instance: the greatest common divisor of the maximal minors; 0 for a mapping
-        that puts several instances onto one PE and cycle.
+        """Returns n, such that a PE runs one instance every n cycles: the greatest common divisor of the determinants of all
+        largest square submatrices of the mapping. Returns 0 for a mapping that puts several instances onto one PE and cycle.
         """
         count = len(self.time)
         return gcd(*(determinant(rows) for rows in combinations(self.rows, count))) if count <= len(self.rows) else 0

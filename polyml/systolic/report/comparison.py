@@ -103,7 +103,9 @@ def simulated(
 
 
 def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, plans: Sequence[Plan]) -> None:
-    """Raises ConfigError where plans are not one for each nest of the call that has instances, in their order, and for its sizes."""
+    """Raises ConfigError unless there is one plan for each nest that has instances in the call, in the order of the nests, and each
+    plan is for the call's sizes.
+    """
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     every = nests(problem.scop, problem.dependences, problem.reductions, links)
     names = [nest.name for nest in every if not polyhedra.fix(nest.domain, sizes).is_empty()]
@@ -216,7 +218,8 @@ def values(arguments: Mapping[str, object], returned: object) -> CallResults:
 def agreement(got: CallResults, wanted: CallResults, bound: Callable[[], tuple[float, CallResults]]) -> Agreement:
     """Returns how the results of a simulated call agree with the processor's: integers have to be equal, floats within a bound.
 
-    bound: returns (a factor, scales), such that two results differ by at most twice their product, or raises NoBound.
+    bound: returns (factor, scales): each of the two results may differ from the exact one by factor * scale. Raises NoBound where
+        no bound is known.
     """
     have, want = got.parts(), wanted.parts()
     if have.keys() != want.keys():
@@ -284,7 +287,7 @@ def _difference(name: str, got: object, wanted: object, bound: float | np.ndarra
 
 
 def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, CallResults]:
-    """Returns the bound of `agreement` from errors that the caller knows: the factor 1, and the errors."""
+    """Returns (1.0, the errors), as `agreement` takes a bound, for errors that the caller knows."""
     return 1.0, CallResults(errors())
 
 

@@ -72,8 +72,9 @@ def _untested(value: Value) -> str:
 
 
 def _refused(scop: Scop, given: Sequence[CallArgument]) -> tuple[bool, PolymlError | None]:
-    """Returns (whether the call might run if its types had more sizes as constants, the error that says why it cannot run); the
-    error is None where the call can run.
+    """Returns (flag, error). The error says why the call cannot run on an array; it is None where the call can. The flag is True
+    where the error may only be due to lengths of arrays that the types leave open, so that the call might run with types that have
+    them as constants.
     """
     values = {a.name: a.value for a in given}
     sizes = {p.name: value(p, values) for p in scop.parameters}

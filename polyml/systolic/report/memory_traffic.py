@@ -92,8 +92,8 @@ class MemoryCosts:
 
     @property
     def pace(self) -> int:
-        """Returns the cycles that a PE takes for a multiply-add of operands of the types that the nest reads; where it reads a
-        single array, both operands are of that array's type.
+        """Returns the cycles that a PE takes for one multiply-add, which depend on the types of the arrays that the nest reads.
+        Where it reads a single array, both factors are of that array's type.
         """
         numbers = [number for number, _ in self.operands.values()]
         return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
@@ -160,7 +160,9 @@ class MemoryCosts:
 
     @property
     def _moved_bytes(self) -> int:
-        """Returns the bytes, in the type of the results, of partial sums that leave the array and come back."""
+        """Returns the bytes of partial sums that leave the array after a fold and come back in a later one, where each has the type
+        of the results.
+        """
         return self.sums.returns * self._bytes(self.plan.recurrence.result) if self.sums else 0
 
     def _bytes(self, stream: DataStream) -> int:

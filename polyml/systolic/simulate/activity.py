@@ -35,8 +35,8 @@ class Activity:
 
 
 def activity(plan: Plan) -> Activity:
-    """Returns how many PEs work in each cycle of all folds; of the first fold alone, counted by isl, where there are too many
-    instances or folds.
+    """Returns how many PEs work in each cycle of all folds. Where there are too many instances or folds, it is of the first fold
+    alone, without the cycles in which stationary operands are shifted in.
     """
     folds, recurrence = plan.folds, plan.recurrence
     if recurrence.instances > MOST_INSTANCES or folds.number > MOST_FOLDS:

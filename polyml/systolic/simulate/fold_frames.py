@@ -32,16 +32,16 @@ from polyml.systolic.simulate.frames import (
 
 
 def lanes_of(recurrence: UniformRecurrence) -> tuple[DataStream, ...]:
-    """Returns the streams for each of which a drawn PE has a register: those of the recurrence, and the results where no stream has
-    them.
+    """Returns the streams whose elements are drawn in a PE, each in a register of its own: the nest's reads; and its results,
+    unless they are running sums, which are among the reads.
     """
     summed = any(s.use.kind == "result" for s in recurrence.streams)
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
 def _accesses(recurrence: UniformRecurrence, lane: DataStream) -> list[tuple[ArrayUse, Access]]:
-    """Returns the accesses whose elements a register of the drawn PEs holds: for results the writes of all statements, else one
-    read.
+    """Returns the accesses whose elements a drawn register holds. For a stream of results these are the writes of all statements;
+    for any other, the read that the stream is of.
     """
     statements = {place.statement.name: place.statement for place in recurrence.nest.embeddings}
     if lane is recurrence.result:
@@ -276,8 +276,9 @@ class FoldFrames:
         return BoundaryElement(lane, self._elements[lane][point], self._unit[point], signs, cycles)
 
     def _signs(self, lane: int) -> Vector | None:
-        """Returns the sign of a stream's moves along each coordinate, for one that moves along a single coordinate, or stays in an
-        array of one dimension; None for any other.
+        """Returns the direction in which a stream's elements move, as the sign of each coordinate's change. Returns None for a
+        stream that moves along several coordinates or in several directions; and for one that stays, unless the array has one
+        dimension.
         """
         stream, mapping = self._lanes[lane], self._plan.mapping
         along = [tuple((v > 0) - (v < 0) for v in mapping.displacement(d)[1:]) for d in stream.directions]
@@ -365,5 +366,5 @@ class FoldFrames:
 
 
 def _sorted(registers: Sequence[HeldElement]) -> list[HeldElement]:
-    """Returns the elements of a PE in the order of its registers."""
+    """Returns the elements of a PE in the order in which they are drawn: by register, and in each one those that are used first."""
     return sorted(registers, key=lambda r: (r.lane, not r.used))

@@ -164,7 +164,7 @@ class _RegisterHistory:
         return self._now[cycle % self._depth]
 
     def along(self, link: Link) -> Callable[[int], Vector]:
-        """Returns a function from a cycle to the vector of what each PE gets by a link in it."""
+        """Returns a function that gives for each cycle the vector of what the PEs get by a link in that cycle."""
         first = self._reach - link.offset
         views = [self._vectors[(phase - link.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
         return lambda cycle: views[cycle % self._depth]
@@ -393,7 +393,7 @@ class _Stores:
             self._elements = [events.elements[first:end] for first, end in itertools.pairwise(starts)]
 
     def at(self, cycle: int) -> None:
-        """Stores the results that are due in a cycle into the memory."""
+        """Stores the results of one cycle that go to memory."""
         where = self._slices[cycle]
         if where is not None:
             self._memory[self._elements[cycle]] = self._results.at(cycle)[where]

@@ -57,7 +57,7 @@ def evaluator(datapath: Datapath, arguments: Mapping[str, object], units: int) -
         return lambda: number
 
     def inner(value: Value) -> Callable[[], Term]:
-        """Adds the step that computes an operation, and returns a function that gives its result."""
+        """Adds the step that computes an operation to the list of steps, and returns a function that gives its result."""
         operands, apply = [operand(child) for child in children(value)], _operation(value)
         out = np.zeros(units, numpy_dtype(value.dtype))
         steps.append(lambda: apply([each() for each in operands], out))

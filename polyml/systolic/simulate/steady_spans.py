@@ -43,8 +43,9 @@ class Grid:
 
 
 def grid_of(fold: FoldProgram, shape: Sequence[int], names: Iterable[str]) -> Grid | None:
-    """Returns the array as a grid in which sums never leave their column; None where there is none, since some values do not move
-    from PE to PE in one cycle, or sums move along rows and along columns.
+    """Returns the array as a grid in which sums never leave their column. Returns None for a fold that has to run cycle by cycle:
+    its values do not all go to the same or a neighbouring PE in each cycle, its sums move along both rows and columns, or its loads
+    and stores must keep their cycles.
 
     shape: the rows and columns of the array.
     names: the names of the statements.
@@ -88,8 +89,8 @@ def _steps(operand: Operand) -> Steps:
 
 
 def _can_wait(fold: FoldProgram, sums: Iterable[Register]) -> bool:
-    """Returns whether loads and stores of a fold may be moved to other cycles without a change of results: no element is both
-    loaded and stored, except by one and the same sum.
+    """Returns whether loads and stores of a fold may be made in other cycles, with the same results: no array or other memory is
+    both loaded from and stored to, except by one sum that loads each element once.
 
     sums: the registers that have sums.
     """

@@ -50,7 +50,8 @@ def moving(
     scop: Scop, statements: Mapping[str, Sequence[int | None]], middles: Mapping[str, Sequence[int]], sizes: Mapping[str, int],
     places: Mapping[str, Placed],
 ) -> list[Moving]:  # fmt: skip
-    """Returns the references of a nest's statements to arrays in `places`, in groups whose subscripts the loops change alike.
+    """Returns a nest's references to the arrays in `places`, in groups: an iteration of a loop adds the same numbers to the indices
+    of all references of a group.
 
     A quotient in a subscript, such as i // 2, is taken for the fraction i / 2; of a subscript that is defined by cases, the first
     case counts.
@@ -206,10 +207,11 @@ class Boxes:
         return sum((each[number] for each in self.lines.values()), 0.0)
 
     def fetched(self, capacity: float, crowding: Crowding | None = None) -> Numbers:
-        """Returns how many lines the whole nest fetches into a cache.
+        """Returns how many lines all arrays together need from behind a cache while the whole nest runs.
 
         capacity: lines that the cache holds.
-        crowding: the share of lines in crowded sets that do not remain, given array and box; only for boxes of one tile size.
+        crowding: a function of (array, number of a box): the share of the array's lines in the box that do not remain in the cache
+            because too many of them fall into the same sets. Only for boxes of one tile size; None: all remain.
         """
         totals = [self.total(number) for number in range(len(self.trips) + 1)]
         return sum((self._fetched(array, totals, capacity, crowding) for array in self.lines), 0.0)

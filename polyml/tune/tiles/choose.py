@@ -32,13 +32,13 @@ class Tiles:
     """A Tiles holds the tiles that were considered for a kernel's nests, and the ones that were chosen.
 
     loops: the names of the loops that are tiled, outermost first.
-    nests: the addresses of the tiled loops in each nest; all nests get the same tiles.
-    extents: iterations of the loops, at most.
+    nests: for each nest, the names of its tiled loops with a statement, such as "S0.i"; all nests get the same tiles.
+    extents: for each loop, the most iterations that it has.
     simulated: the candidates whose misses were simulated, the best first.
     predicted: the candidates whose times were predicted, the fastest first.
-    candidates: all that were considered, with estimates by their footprints.
-    instances: how many the kernel has.
-    window: how many instances were simulated, at most, of a candidate.
+    candidates: all that were considered, with misses as estimated from the lines that tiles access.
+    instances: how many instances of statements the kernel has.
+    window: the most instances that were simulated of a candidate.
     seconds: how long the choice took.
     problem: why there are no tiles; "" where there are.
     source: the schedule that is tiled.
@@ -144,7 +144,9 @@ def _varied(
 
 
 def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
-    """Yields for each innermost nest of the tree the names, such as "S0.i", of its loops directly inside one another."""
+    """Yields, for each nest of the tree that has no loops inside its innermost one, the names of its loops, such as "S0.i". Only
+    loops that contain nothing but the next loop belong to one nest.
+    """
     if isinstance(node, Block):
         for part in node.parts:
             yield from nests_of(part.body)

@@ -113,8 +113,8 @@ class Estimates:
         return sum(w * e for w, e in zip(self._weights, self.candidates[sizes].estimates))
 
     def with_sets(self, sizes: tuple[int, ...]) -> Candidate:
-        """Returns the candidate with estimates that count what does not remain in the nearest cache since more lines fall into a
-        set than it has ways; keeps these estimates for later calls.
+        """Returns the candidate with more exact estimates for the nearest cache: where more lines fall into one of its sets than
+        the set has ways, those that do not remain count as misses again. The estimates are kept in `candidates`.
         """
         if sizes not in self._known_sets:
             found = [0.0] * len(self._levels)
@@ -159,13 +159,12 @@ class Estimates:
         return choices
 
     def _sizes_of(self, extent: int, line: int, parts: int) -> list[int]:
-        """Returns about `parts` tile sizes for one loop: multiples of a cache line, and sizes that divide the loop into equal
-        tiles.
-
-        A short loop has one size, the whole loop.
+        """Returns the tile sizes that are considered for one loop: some multiples of a cache line, sizes that divide the loop into
+        equal tiles, and the whole loop, which is the only one for a short loop.
 
         extent: iterations of the loop.
         line: elements of a cache line.
+        parts: at most how many lines long; the greater, the more sizes there are.
         """
         if extent <= SHORT:
             return [extent]
@@ -177,8 +176,9 @@ class Estimates:
         return loop_tree.statements(transforms.find(self._source.loops, names[0])[1])
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
-        """Returns the references of a nest's statements to arrays in two forms: groups of those that the loops move alike, whose
-        lines can be counted, and each one by itself, whose cache sets can be found.
+        """Returns (groups, references) for a nest. The groups are of references to arrays whose indices an iteration of a loop
+        moves alike; their cache lines can be counted. The references are the same ones by themselves, whose cache sets can be
+        found.
 
         names: of the nest's loops, such as "S0.i", outermost first.
         """
@@ -210,8 +210,8 @@ class Estimates:
         return {s: Candidate(s, n, found) for s, n, found in zip(product(*self.choices), of_tiles, zip(*estimates))}
 
     def _once(self, level: CacheLevel, estimates: list[float]) -> list[float]:
-        """Returns the estimates of a cache's misses. Where all arrays together fit into the cache, none is greater than the number
-        of their lines, since each line misses once at most.
+        """Returns the estimates of a cache's misses, limited to the number of lines of all arrays if these fit into the cache
+        together: each line then misses once at most.
         """
         of_arrays = sum(place.size_bytes for place in self.places.values()) / level.line_bytes
         return [min(of_arrays, each) for each in estimates] if of_arrays <= level.lines else estimates

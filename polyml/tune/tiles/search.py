@@ -75,8 +75,8 @@ class TileSearch:
     def run(self, until: float) -> tuple[Candidate, ...]:
         """Returns the candidates whose misses were simulated, the cheapest first.
 
-        The candidates of the least estimates are simulated first, with crowded sets taken into account; then neighbours of the best
-        one, as long as they are better.
+        First those with the least estimates are simulated, after the estimates have been corrected for sets with too many lines
+        (see `Estimates.with_sets`); then neighbours of the best one, as long as they are better.
 
         until: when simulation ends, as CPU time of this process (`time.process_time`).
         """

@@ -153,7 +153,7 @@ class Scene:
         return sorted(found)
 
     def _lane_offset(self, number: int) -> float:
-        """Returns how far right of a PE's middle the wires of a stream go up or down."""
+        """Returns how far right of a PE's middle, in pixels, the vertical wires of a stream are drawn."""
         spacing = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
         return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * spacing
 
@@ -169,8 +169,8 @@ class Scene:
         return found
 
     def _gap(self, move: Transit) -> tuple[int, PEIndex, Vector]:
-        """Returns the gap between PEs in which an element in transit is: (number of the stream, the PE before the gap, the
-        direction).
+        """Returns (number of the stream, the PE before, the direction), which tells between which two PEs an element in transit is
+        drawn.
         """
         delta = delta_between(move.source, move.target)
         return move.lane, further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), signs_of(delta)
@@ -210,7 +210,7 @@ class Scene:
         return (x, y), (to_x, to_y)
 
     def _stub_path(self, each: BoundaryElement) -> str:
-        """Returns the SVG path of a wire from outside into a PE, or out of it."""
+        """Returns the SVG path of the short wire by which an element enters the array at a PE, or leaves it there."""
         x, y = self._at(each.unit)
         out, length = each.cycles > 0, WIRE - 6
         if is_vertical(each.signs):

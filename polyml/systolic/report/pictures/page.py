@@ -92,10 +92,11 @@ def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) ->
 
 
 def _drawn(nest: NestReport) -> tuple[list[Frames], ConfigError | None]:
-    """Returns (what each PE does under the best plan of each dataflow, why one of these is not drawn); the latter is None where all
-    are.
+    """Returns (frames, error): what each PE does under the best plan of each dataflow, and why one of these plans is not drawn; the
+    error is None where all are drawn.
 
-    Other plans look much the same. All have as many dimensions as the best plan of all.
+    Further plans of a dataflow look much the same and are left out; so are those for arrays of another number of dimensions than
+    the nest's best plan has.
     """
     found: dict[str, Frames] = {}
     refused = None

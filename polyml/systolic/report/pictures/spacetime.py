@@ -22,7 +22,9 @@ LEAST_WIDTH = 470
 
 
 def spacetime_svg(frames: Frames) -> Svg:
-    """Returns the SVG picture of a one-dimensional array's first fold: PEs across, cycles down, at most `MOST_CYCLES` of them."""
+    """Returns the SVG picture of the first fold on an array of one dimension: PEs from left to right, cycles from top to bottom.
+    Cycles after the first `MOST_CYCLES` are not drawn.
+    """
     return _Diagram(frames).svg()
 
 

@@ -133,8 +133,8 @@ def _time(plan: Plan) -> str:
 
 
 def _where(found: PlaneSection, names: Sequence[str]) -> str:
-    """Returns in words where the plane lies: the values of the other axes, and whether points are left out; "all instances" where
-    nothing is to be said.
+    """Returns the text that says which points are drawn: the values of the axes that are fixed, and whether there are too many
+    points to draw all; "all instances" if neither.
     """
     words = [f"{name} = {value}" for name, value in found.fixed.items()]
     if found.cut:

@@ -78,7 +78,7 @@ class FoldCode:
     # -- words -------------------------------------------------------------------------------------------------------
 
     def _word(self) -> str:
-        """Returns the LLVM value of the next pointer among the words."""
+        """Writes a load of the next of the pointers in %words, and returns its LLVM value."""
         at = self._fn.emit(f"getelementptr i64, ptr %words, i64 {self._words}", self._fn.blocks[0])
         self._words += 1
         return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
@@ -327,8 +327,8 @@ class FoldCode:
         return self._history_at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
 
     def _history_at(self, source: Register, later: str, offset: int) -> str:
-        """Returns the pointer to the value of the PE with number `offset` in a register's history, a circular buffer of vectors,
-        one for each cycle: in the vector that lies `later` vectors behind the current cycle's.
+        """Returns the pointer to what the PE with number `offset` has in an earlier vector of a register. The vectors of several
+        cycles are in a circular buffer; the wanted one is `later` places after the current cycle's.
         """
         fn, depth = self._fn, self._depths[source]
         turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")
