@@ -73,9 +73,9 @@ def positions(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]
 
 
 def read(holder: object, attr: str) -> object:
-    """Returns the value of an attribute of an object if it can be read without running code, else MISSING.
+    """Returns the value of an attribute of an object if it can be read without running code, else the marker MISSING.
 
-    MISSING is returned for an attribute that is computed (a property, a descriptor, `__getattribute__`) or absent.
+    It cannot where it is computed (by a property, a descriptor or `__getattribute__`) or absent.
     """
     kind = type(holder)
     if kind is type:  # a class, as `cls`

@@ -64,7 +64,9 @@ class OuterScope:
         self._used: dict[str, Captured] = {}
 
     def lookup(self, name: str) -> object:
-        """Returns the value of `name` outside the function, or MISSING if it has none; later look-ups return the same value."""
+        """Returns the value of `name` outside the function, or the marker MISSING if it has none; later look-ups return the same
+        value.
+        """
         if name not in self._used:
             kind = "cell" if name in self._function.__code__.co_freevars else "global"
             self._used[name] = Captured(kind, name, current(self._function, kind, name))

@@ -21,7 +21,7 @@ _PYTHON = (bool, int, float)
 
 
 def constant(expr: syntax.Expr) -> object:
-    """Returns the Python number that `expr` always is, or MISSING where it is not known.
+    """Returns the Python number that `expr` always is, or the marker MISSING where it is not known.
 
     Constants and arithmetic on them are evaluated; NumPy scalars are not.
     """

@@ -275,7 +275,7 @@ class TypeOf(Located):
 class Require(Located):
     """A Require is a condition that must hold for a call to run compiled; calls in which it does not run as plain Python.
 
-    what: what is so in calls in which it does not hold, as messages say it
+    what: a description of the calls in which it does not hold, for messages
     """
 
     condition: Expr

@@ -296,7 +296,7 @@ def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> It
     """Yields disjoint convex parts of the points { T[t] }, with the addresses of accesses in each.
 
     addresses: for each access, pieces (points, linear expression, divisor): at these points its byte address is the expression /
-        divisor. Of several accesses, each has one piece.
+        divisor. A single access may have several pieces; of several accesses, each has one.
     """
     regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
     for number, region in enumerate(regions):

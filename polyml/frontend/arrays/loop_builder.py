@@ -207,8 +207,8 @@ class LoopBuilder(ABC):
     def known(self, name: str, known: Elements | Uncertain, loc: Loc | None) -> Elements:
         """Returns `known`, what a name stands for, if that is an array.
 
-        Raises an error if it is an Uncertain: SizesNeeded where the values of the call's numbers would tell which array the name
-            means, else NotAffineError.
+        Where it is an Uncertain, SizesNeeded is raised if the values of the call's numbers would tell which array the name means,
+        and NotAffineError if they would not.
         """
         if isinstance(known, Uncertain):
             kind = SizesNeeded if known.by_number else NotAffineError

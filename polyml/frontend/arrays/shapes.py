@@ -202,8 +202,8 @@ class SlicedExtent:
     """A SlicedExtent is what a slice takes of a dimension: the indices first, first + step, ...
 
     extent: how many indices are taken
-    conditions: (condition, message) pairs; the other fields are right in calls in which all conditions hold, and a message says
-        what is so in calls in which its condition does not hold
+    conditions: (condition, message) pairs; the other fields are right in calls in which all conditions hold, and a message
+        describes the calls in which its condition does not hold
     """
 
     first: Linear

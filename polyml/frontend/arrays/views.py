@@ -97,7 +97,7 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc
 def require_equal(one: Extent, other: Extent, otherwise: str, require: Requires, loc: Loc | None) -> None:
     """Requires two dimensions to have the same size, where it is not known that they do.
 
-    otherwise: what is so in calls in which they do not, as messages say it
+    otherwise: a description of the calls in which they do not, for messages
     """
     if one.length != other.length:
         require(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)

@@ -57,7 +57,7 @@ class NameLookup:
     def value(self, node: ast.expr) -> object:
         """Returns the object that a name from outside the kernel, or an attribute of a module, stands for.
 
-        MISSING is returned for everything else.
+        The marker MISSING is returned for everything else, since None may be such an object.
         """
         if isinstance(node, ast.Name):
             return self.known.get(node.id, MISSING) if node.id in self.locals else self.scope.lookup(node.id)
@@ -73,7 +73,7 @@ class NameLookup:
     def constant(self, node: ast.expr) -> object:
         """Returns the Python object that `node` always is: a number, None, a text, or another object from outside the kernel.
 
-        MISSING is returned for what the kernel computes.
+        The marker MISSING is returned for what the kernel computes, since None may be such an object.
         """
         match node:
             case ast.Constant(value=value):

@@ -173,7 +173,9 @@ def _logical(expr: syntax.Call, truths: tuple[syntax.Expr, ...]) -> syntax.Expr:
 
 
 def _of_one_type(expr: syntax.Call, name: str, args: tuple[TypedValue, ...], dtype: DType) -> syntax.Expr:
-    """Returns the call of the function `name` with all operands of type `dtype`, as a simpler operation where that is the same."""
+    """Returns the call of the function `name` with all operands converted to `dtype`, or a simpler operation that gives the
+    same.
+    """
     operands = tuple(converted(a, dtype) for a in args)
     if name in _ROUNDINGS and not dtype.is_float or name == "abs" and dtype.kind in "ub":
         return operands[0]

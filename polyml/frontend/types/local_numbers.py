@@ -127,11 +127,11 @@ class LocalNumbers:
         return types
 
     def require_loops(self, definitions: frozenset[Definition], around: Collection[syntax.For]) -> None:
-        """Adds a condition to `required` for each loop that assigns a number which is read behind the loop: that the loop runs at
-        least once.
+        """Adds to `required` that loops run at least once: those that make the assignments `definitions`, which are read behind
+        them.
 
-        Calls in which it does not run, so that the number has another type, run as plain Python. A loop whose bounds are not known
-        at the kernel's entry is supposed to run, and nothing is added for it.
+        Calls in which such a loop does not run, so that the number has another type, run as plain Python. Nothing is added for a
+        loop whose bounds are not known at the kernel's entry: it is supposed to run.
 
         definitions: the assignments that the read may see
         around: the loops around the read, for which nothing is added either

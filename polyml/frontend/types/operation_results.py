@@ -85,14 +85,15 @@ def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> b
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """Returns an operation's results for all combinations of its operands' known values, if computing in type `main` gives the
-    same.
+    """Returns what an operation gives for each combination of known values of its operands, if type `main` gives the same; else
+    None.
 
-    None is returned where it does not, or where the values of an operand are not known (except in a product with a known zero).
+    None is returned too where the values of an operand are not known, except in a product with a known zero.
 
     evaluated: computes the operation; None where that is not possible
     known: for each operand the Python numbers that it may be, None where they are not known
     dtype: the type that the result has by Python's rules
+    main: the type in which the program computes
     """
     if (
         evaluated is operator.mul
@@ -114,6 +115,7 @@ def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType)
     None is returned too where `main` does not hold the result exactly.
 
     evaluated: computes the operation
+    numbers: the operands
     """
     as_main = numpy_dtype(main).type
     try:

@@ -82,7 +82,7 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
 
 @cache
 def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Returns (type to compute in, type of the result) of a NumPy function, by its NumPy name: a ufunc, or a key of `_BY_EXAMPLE`.
+    """Returns (type to compute in, type of the result) of a NumPy function, by its name: a ufunc, where, clip, matmul or einsum.
 
     Called with Python numbers alone, the function gives a NumPy scalar. Raises NoRule where it does not take these types.
     """

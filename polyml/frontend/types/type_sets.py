@@ -94,10 +94,10 @@ def holds(outer: DType, dtype: DType, known: Known) -> bool:
 
 
 def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
-    """Returns whether numbers of type `outer` may be used in the place of the values of type `dtype`.
+    """Returns whether the values of type `dtype` may be held in type `outer` instead.
 
-    They may where they are equal; where a Python number is rounded to a float or complex type; and for a Python int of which no
-    value is known in an integer type, which is checked when the program runs.
+    They may where each stays equal, and where Python numbers are rounded to a float or complex type. A Python int of which no value
+    is known may be held in any integer type: whether it fits is checked when the program runs.
 
     known: the values of type `dtype`, None for all
     """
