@@ -165,10 +165,12 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
 
 
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
-    """Returns a size of data that fit a cache of `own` bytes but not the next nearer one, of `above` bytes (0: there is none).
+    """Returns how many bytes of data to time in a cache of `own` bytes: they fit it, but not the nearer cache of `above` bytes.
 
-    It is a quarter of the cache where that is at least twice the nearer one; else all of the nearer one and half of this one, which
-    fits even if the cache holds only what the nearer one evicted. Without a nearer one it is half of the cache.
+    above: 0 where no cache is nearer; the data are then half of the cache
+
+    They are a quarter of the cache where that is at least twice the nearer one; else as much as the nearer one and half of this
+    one, which fits even where the cache only holds what the nearer one has evicted.
     """
     if not above:
         return _whole_blocks(own // 2, machine)
@@ -204,7 +206,10 @@ class _Bench:
         self._best: dict[Job, _Best] = {}
 
     def round(self, *, disturbed: bool = False) -> None:
-        """Times every job once more and keeps its best run; with `disturbed`, only jobs whose best run other programs disturbed."""
+        """Times every job once more, and keeps the fastest of all its runs.
+
+        disturbed: whether only those jobs are timed whose fastest run other programs disturbed
+        """
         for job in [job for pair in self._jobs() for job in pair]:
             if not (disturbed and self._best[job].quiet):
                 self._try(job)
@@ -221,7 +226,7 @@ class _Bench:
         return Measured(cpu, all(best.quiet for best in self._best.values()))
 
     def _jobs(self) -> Iterator[tuple[Job, Job]]:
-        """Yields pairs of jobs: each function with its data on one thread, and on all threads."""
+        """Yields what is timed as pairs (job on one thread, job on all threads) of the same function."""
         yield self._clock()
         for number, size in _NUMBERS:
             yield self._peak(number, size)
@@ -245,9 +250,12 @@ class _Bench:
         return f"{name} streams over {one}" + (f", {each} on each of {self._threads} threads" if self._threads > 1 else "")
 
     def _rate(self, jobs: tuple[Job, Job], what: str) -> Rate:
-        """Returns the rate of a pair of jobs, one on one thread, one on all. what: what is measured, in words.
+        """Returns the rates of one thread and of all threads from a pair of jobs, one on one thread, one on all.
 
-        All threads can do at least what one does, and one its share of what all do: a lower rate, due to other programs, is raised.
+        All threads together are not slower than one, and one is not slower than its share of all. A rate below that was slowed down
+        by other programs, and is raised to it.
+
+        what: what is measured, in words
         """
         one, together = (self._best[job].passes_per_s * job.work * job.threads for job in jobs)
         quiet = all(self._best[job].quiet for job in jobs)
@@ -267,7 +275,7 @@ class _Bench:
                 self._best[job] = _Best(rate, quiet)
 
     def _had_own_threads(self, job: Job) -> bool:
-        """Returns whether, in the last run of a job, no thread did the work of two of the job's threads."""
+        """Returns whether in the last run of a job each of its shares of the work ran on a thread of its own."""
         stacks = self._room.reshape(-1, stream_kernels.ROOM_BYTES // 8)[: job.threads, stream_kernels.STACK // 8]
         return len(set(stacks.tolist())) == job.threads
 
@@ -282,7 +290,10 @@ class _Bench:
 
 
 def _passes(run: Callable[[int], float]) -> int:
-    """Returns a number of passes that takes at least _RUN_S seconds. run: runs so many passes and returns the seconds."""
+    """Returns a number of passes that is long enough to be timed: it takes at least _RUN_S seconds, a few milliseconds.
+
+    run: runs so many passes and returns the seconds
+    """
     passes = 1
     while (seconds := run(passes)) < _RUN_S:
         passes = max(2 * passes, int(1.1 * passes * _RUN_S / seconds) if seconds > _RUN_S / 100 else 16 * passes)

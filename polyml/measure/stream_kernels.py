@@ -22,7 +22,9 @@ _Body = Callable[[str, list[str]], list[str]]
 
 
 def block_bytes(machine: CpuMachine) -> int:
-    """Returns the bytes that an iteration of a stream's loop reads; the data of a thread are a multiple of them."""
+    """Returns the bytes that one iteration of the loop in `read` or `update` goes over; the data of each thread are a multiple of
+    them.
+    """
     return _AT_ONCE * machine.vector_bytes
 
 
@@ -55,7 +57,7 @@ def _short(machine: CpuMachine, element_bytes: int) -> str:
 def _accumulators(machine: CpuMachine) -> int:
     """Returns how many sums the loop in `peak_f64` or `peak_f32` has, independent of each other so that they overlap.
 
-    They are as many as keep any core's units busy, or fewer where there are not enough vector registers.
+    They are 24, which keep the units of any core busy, or fewer where there are not enough vector registers.
     """
     return min(24, machine.vector_registers - 4)
 
@@ -69,9 +71,9 @@ def _field(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
 
 
 def _room(fn: FunctionBuilder) -> str:
-    """Emits code for the address of this share's part of `room`, the memory where shares leave results; returns its name.
+    """Emits code for the address of the memory where this share of the work leaves its results; returns the name of the address.
 
-    The code also stores in that part where the stack of the running thread is.
+    The code also stores there the address of the running thread's stack, which tells the threads of the shares apart.
     """
     room = fn.emit(f"getelementptr i8, ptr {_field(fn, 3, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {ROOM_BYTES}')}")
     stack = fn.emit(f"ptrtoint ptr {fn.emit('alloca i64')} to i64")
@@ -104,7 +106,7 @@ def _loop(fn: FunctionBuilder, end: str, step: int, kind: str, first: Sequence[s
 
 
 def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
-    """Returns the LLVM text of a function that goes several times over the bytes of its share, some vectors in each iteration.
+    """Returns the LLVM text of a function that goes several times over its share of the data, some vectors in each iteration.
 
     step: emits what an iteration does with its vectors: `_reads` or `_updates`.
     """

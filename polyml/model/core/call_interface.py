@@ -61,7 +61,9 @@ EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them s
 
 
 def extreme(array: Any, which: str) -> int:  # a NumPy array, which this module does without
-    """Returns the least or greatest element of an integer array, at most 2**63 - 1; of an empty array, EXTREMES_OF_NOTHING[which].
+    """Returns the least or greatest element of an integer array; a greater one than 2**63 - 1, of an unsigned type, counts as that.
+
+    The least element of an empty array is taken to be 2**62, the greatest -(2**62).
 
     which: "min" or "max"
     """
@@ -72,7 +74,8 @@ def extreme(array: Any, which: str) -> int:  # a NumPy array, which this module 
 def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
     """Returns the value of a parameter in a call.
 
-    arguments: the values of the call by the names of the kernel's parameters, of any type that has the shape or the number
+    arguments: the call's numbers and arrays by the names of the kernel's parameters; where only a size is asked for, anything with
+        a `shape` can stand for an array
     """
     if parameter.array is None:
         return int(arguments[parameter.argument or parameter.name])
@@ -93,8 +96,9 @@ def number(name: str, arguments: Mapping[str, object]) -> object:
 class ScalarResult:
     """A ScalarResult is a number that a kernel returns, which the kernel stores in the scalar array `array`.
 
-    dtype: its type; where that is weak, the caller gets a number of Python's own, else one of NumPy's
-    whole: the type of a complex number, where this result and its neighbour are the two parts of it, the real one first; else None
+    dtype: its type; where that is weak, as the types of Python's numbers are, the caller gets a Python number, else one of NumPy's
+    whole: where the result is one part of a complex number, the type of that number; the real part comes first, the imaginary one
+        is the next result. None for any other number
     """
 
     array: str

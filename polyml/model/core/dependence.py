@@ -72,7 +72,7 @@ class Dependences:
         return tuple(map(_by_names, self._all))
 
     def of(self, scop: Scop) -> Dependences:
-        """Returns the same dependences for another SCoP, which has to run all their instances in the same order."""
+        """Returns these dependences as those of another SCoP, in which the instances that they mention run in the same order."""
         return replace(self, _scop=scop, _known=self._all)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:

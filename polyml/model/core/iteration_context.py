@@ -24,8 +24,8 @@ class ParameterContext:
 
     names: all parameters
     sizes: the parameters that are never negative
-    numbered: whether the dimension of a loop with a long step has the numbers of its iterations, 0, 1, 2, in sets of iterations;
-        where it is False, the dimension has the values of the loop's variable, 0, 100, 200
+    numbered: what sets of iterations have for a loop with a long step, such as range(0, N, 100): if True the numbers of its
+        iterations, 0, 1, 2; if False the values of its variable, 0, 100, 200
     """
 
     names: tuple[str, ...]
@@ -189,7 +189,8 @@ def _numbered_values(iterator: str, start: Affine, step: int) -> Affine:
 def _range(loop: Loop, numbered: bool) -> Condition:
     """Returns the condition that a loop's iterator is a value of its `range(start, stop, step)`.
 
-    numbered: whether the iterator's value is computed from a number of the iteration, so that only the ends have to be tested
+    numbered: whether the iterator is computed from the number of the iteration, so that only values with the right step occur; the
+        condition then has the two ends alone
     """
     here = af.variable(loop.iterator)
     if loop.step > 0:

@@ -69,7 +69,7 @@ def _place(array: str, subscripts: Sequence[Affine]) -> str:
 
 
 def _leaf(value: Value) -> Printed:
-    """Returns the text of a leaf, and a number for how tightly its outermost operation binds."""
+    """Returns the text of a leaf and its precedence, a number that is greater the more tightly the outermost operation binds."""
     if isinstance(value, Read):
         return _place(value.array, value.subscripts), TIGHTEST
     if isinstance(value, Truth):

@@ -82,7 +82,7 @@ def scop_data(scop: Scop) -> dict:
 def dependences_text(dependences: Dependences) -> str:
     """Returns a SCoP's flow, anti, output and value-based flow dependences as text, one line per pair of statements.
 
-    A kind for which isl needs more than OPERATIONS of its internal operations has a line that says so.
+    A kind that takes isl too long, more than OPERATIONS of its internal steps, has a line that says so.
     """
     lines = []
     for kind in _RELATIONS:
@@ -95,7 +95,7 @@ def dependences_text(dependences: Dependences) -> str:
 def dependences_data(dependences: Dependences) -> dict:
     """Returns by kind of dependence a list of relations in full isl syntax, one per pair of statements.
 
-    Instead of the list there is None where isl needs more than OPERATIONS of its internal operations.
+    For a kind that takes isl too long, more than OPERATIONS of its internal steps, there is None instead of the list.
     """
 
     def pieces(kind: str) -> list[str]:
@@ -105,9 +105,9 @@ def dependences_data(dependences: Dependences) -> dict:
 
 
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
-    """Returns what a function makes; None where isl needs more than OPERATIONS of its internal operations for it.
+    """Returns what the function `made` returns; None where it takes isl too long, more than OPERATIONS of its internal steps.
 
-    It needs more for the last writers of elements that many statements write, for example.
+    The last writers of elements that many statements write take so long, for example.
     """
     try:
         with polyhedra.budget(OPERATIONS):
@@ -138,7 +138,8 @@ def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = Non
 
 
 def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) -> Callable[[Value], Printed]:
-    """Returns a function that makes the text of a leaf of a statement's value, with a number for how tightly it binds.
+    """Returns a function from a leaf of the statement's value to its text and its precedence, which is greater the more tightly it
+    binds.
 
     integer: makes the text of an affine integer
     """
@@ -160,9 +161,10 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
 
 
 def binding(text: str) -> int:
-    """Returns a number for how tightly the outermost operation of an expression's text binds.
+    """Returns the precedence of an affine expression's text, a number that is greater the more tightly the outermost operation
+    binds.
 
-    An operator that only isl has, not Python, counts as the loosest.
+    It is the least one where the operation is written in isl's syntax, which Python does not have.
     """
     try:
         outermost = ast.parse(text, mode="eval").body
@@ -178,7 +180,7 @@ def binding(text: str) -> int:
 def value_text(value: Value, leaf: Callable[[Value], Printed]) -> str:
     """Returns the value as a Python expression, without conversions that the source does not show.
 
-    leaf: makes the text of a leaf, with a number for how tightly it binds
+    leaf: returns the text of a leaf and its precedence, a number that is greater the more tightly it binds
     """
     return _printed(value, leaf, {})[0]
 
@@ -282,10 +284,10 @@ def _indented(text: str) -> str:
 
 
 def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Printed]) -> Printed:
-    """Returns the text of a value, with a number for how tightly it binds; a text that is too long is "...".
+    """Returns the text of a value and its precedence, which is greater the more tightly it binds; too long a text becomes "...".
 
-    leaf: makes that of a leaf
-    seen: the results for sub-trees so far, by the identity of the sub-tree, which a value may share; it is extended
+    leaf: returns both for a leaf
+    seen: the results so far, by the identity of the sub-tree, as a value may have it in several places; it is extended
     """
     known = seen.get(id(value))
     if known is None:
@@ -296,7 +298,7 @@ def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Pri
 
 
 def _operation(value: Value, operands: list[Printed]) -> Printed:
-    """Returns the text of an operation, with a number for how tightly it binds, from those of its operands."""
+    """Returns the text of an operation and its precedence, from those of its operands; a greater precedence binds more tightly."""
     at = partial(_at_least, operands)
     if isinstance(value, syntax.Cast):
         if value.implicit:

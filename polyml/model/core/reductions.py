@@ -33,8 +33,8 @@ _COMMUTATIVE = ("*", "&", "|", "^")
 class Reduction:
     """A Reduction is a statement that updates an element, the accumulator, by an operator that may be applied in any order.
 
-    Partial results that start with `identity(operator, element)` and are joined by the operator, with the accumulator's value from
-    before on the left, give the same result.
+    The accumulator may also be computed from partial results. Each of them starts with `identity(operator, element)`, and the
+    operator joins them, with the accumulator's old value on the left.
 
     operator: "+" "*" "&" "|" "^" "min" "max" (Python's, the accumulator on the left) "minimum" "maximum" "fmin" "fmax"
     access: the position, in the statement's `reads`, of the read of the accumulator

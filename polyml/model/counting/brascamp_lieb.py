@@ -17,13 +17,14 @@ Space = tuple[tuple[int, ...], ...]  # a basis in reduced echelon form, of rows 
 
 
 def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
-    """Returns the exponents s(f) of the Hölder-Brascamp-Lieb inequality of some linear maps f that have the least sum.
+    """Returns the exponents s(f) with the least sum for which |E| <= product of |f(E)| ** s(f) for all finite sets E of integer
+    points.
 
-    The inequality |E| <= product of |f(E)| ** s(f) holds for all finite sets E of integer points. The result is None where there
-    are no such exponents, or where too many spaces would have to be tested.
+    This is the Hölder-Brascamp-Lieb inequality; f goes over some linear maps. The result is None where there are no such exponents,
+    or where too many spaces would have to be tested.
 
-    kernels: those of the maps
-    dims: the number of dimensions of the maps' domain
+    kernels: for each map, the space of the vectors that it maps to 0
+    dims: the number of dimensions of E
 
     >>> gemm = [space([row], 3) for row in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]
     >>> [str(s) for s in exponents(gemm, 3)]
@@ -72,7 +73,7 @@ def kernel(rows: Iterable[Sequence[int]], dims: int) -> Space:
 
 
 def intersection(a: Space, b: Space, dims: int) -> Space:
-    """Returns the intersection of two spaces: the vectors orthogonal to everything that is orthogonal to one of the spaces."""
+    """Returns the intersection of two spaces of vectors with `dims` numbers each."""
     return kernel([*kernel(a, dims), *kernel(b, dims)], dims)
 
 

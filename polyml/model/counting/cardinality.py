@@ -95,7 +95,7 @@ class Count:
     def within(self, context: isl.Set) -> Count:
         """Returns the count for parameters in a context { : ... } alone, as disjoint pieces that have different formulas.
 
-        Regions leave out what follows from the context; those with one value of a parameter come last. It may raise CannotCount.
+        Regions do not repeat what the context says. Pieces for a single value of a parameter come last. It may raise CannotCount.
         """
         multiples = polyhedra.multiples(context)
         cases = _together((region, _of_multiples(value, multiples)) for region, value in self.disjoint_cases(context))
@@ -112,7 +112,7 @@ class Count:
     def text(self, values: Mapping[str, int] | None = None) -> str:
         """Returns the formula as text; where there are several, one per line with its condition.
 
-        values: of parameters; only what holds for them is returned, with the words NEAR for a long condition
+        values: of parameters; only what holds for them is in the text, and a long condition is just "sizes are like these"
 
         >>> band = count(isl.Set("[N] -> { [i, j] : 0 <= i < N and i - 3 <= j <= i and j >= 0 }"))
         >>> print(band.within(isl.Set("[N] -> { : N > 0 }")).text())
@@ -198,7 +198,9 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds to `least` the rows 0 <= operand - divisor * q < divisor that define a quotient q; first those in its operand."""
+        """Adds rows to `least`, which have to be at least 0: two define a quotient floor(operand / divisor), after those of its
+        operand.
+        """
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -210,7 +212,8 @@ class _Counter:
     def _equal(
         self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of the sum of `value` over all unknowns that satisfy the rows; it first solves equalities.
+        """Yields the pieces of the sum of `value` over all values of the unknowns that satisfy the rows; it first solves the
+        equalities.
 
         equal, least: the rows that have to be 0, and those that have to be at least 0
         conditions: rows without unknowns that have to be 0, found so far
@@ -291,9 +294,10 @@ class _Counter:
     def _by_remainder(
         self, chosen: str, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of a sum, one remainder of the unknown `chosen` after the other, so that no floor has it any more.
+        """Yields the pieces of a sum as one sum for each remainder of the unknown `chosen` by a period, in which no floor depends
+        on it.
 
-        The remainders are by the period: floors with the unknown change by integers where it grows by that.
+        The period is a number by which `chosen` can grow so that each floor changes by an integer.
         """
         step = lcm(*(period(atom, chosen) for atom in value.atoms if isinstance(atom, Floor) and chosen in atom.names))
         if step > MOST_REMAINDERS:
@@ -369,7 +373,7 @@ def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly
 def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly]]:
     """Returns the cases (region, formula) with those of equal formulas joined.
 
-    A case whose region has a single value of some parameters also joins one whose formula is equal for that value.
+    A case whose region fixes some parameters to numbers also joins another one whose formula is equal for these numbers.
     """
     by_value: dict[Poly, isl.Set] = {}
     for region, value in cases:

@@ -43,12 +43,13 @@ Values = isl.UnionSet  # { S[i]; A[j] }: made by an instance, or there at the st
 
 @dataclass(frozen=True)
 class Projection:
-    """A Projection is a linear map of a statement's instances, whose images stand for values that the instances use.
+    """A Projection is a linear map of a statement's instances; each image stands for a value that the instances mapped to it use.
 
     text: what the map is to, for people
-    vanishing: its kernel
+    vanishing: the map's kernel, the vectors that it maps to 0
     values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
-    made: at most how many images stand for a value that their segment (part of a run with a given number of loads) makes, or none
+    made: at most how many images stand for a value that need not be loaded, since the segment that uses it (a part of a run with a
+        given number of loads) has made it, or for no value
     """
 
     text: str
@@ -76,7 +77,7 @@ class ReuseBound:
     root: int
 
     def most(self, values: int) -> int:
-        """Returns the largest number of instances in a segment of a run that can use so many `values`."""
+        """Returns the largest number of this statement's instances in a part of a run that can use so many different `values`."""
         return _root(self.power * values ** int(self.degree * self.root), self.root)
 
     @cached_property
@@ -86,17 +87,21 @@ class ReuseBound:
 
     @property
     def made(self) -> tuple[Count, ...]:
-        """Returns for each projection at most how many of its images stand for a value that their segment makes, or for none."""
+        """Returns for each projection at most how many of its images need no load: `Projection.made`."""
         return tuple(p.made for p, _ in self.projections)
 
     @property
     def multiple(self) -> int:
-        """Returns m where segments of m * S loads give the greatest bound, in which S is the fast memory's size."""
+        """Returns m: the bound is greatest where a run is cut into segments of m * S loads each, in which S is the fast memory's
+        size.
+        """
         return max(1, round(1 / (self.degree - 1)))
 
     @property
     def constant(self) -> float:
-        """Returns the factor c of the bound c * instances / S ** (degree - 1) - ..., in which S is the fast memory's size."""
+        """Returns c of the bound c * instances / S ** (degree - 1) - m * S - made, in which S is the fast memory's size and m the
+        `multiple`.
+        """
         m = self.multiple
         return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
 
@@ -143,7 +148,7 @@ class ReuseBound:
 def read_sources(scop: Scop, statement: Statement) -> Iterator[ReadSources]:
     """Yields, for each read that every instance of a statement makes, which instances made the values that it gets.
 
-    A read is left out where isl needs more than OPERATIONS of its internal operations.
+    A read is left out where that takes isl too long, more than OPERATIONS of its internal steps.
     """
     for access in statement.reads:
         try:
@@ -220,7 +225,7 @@ def _different(found: Sequence[Projection]) -> list[Projection]:
 
 
 def _order(counted: Count) -> int:
-    """Returns the degree of a count as a polynomial of the sizes; -1 where the count is 0."""
+    """Returns the highest degree of a count's formulas, as polynomials of the sizes; -1 where the count is 0."""
     return max((sum(p for _, p in m) for _, value in counted.pieces for m, _ in value.terms), default=-1)
 
 
@@ -364,7 +369,7 @@ def _families(found: Sequence[Projection]) -> list[list[Projection]]:
 
 
 def loads(group: Sequence[ReuseBound], sizes: Mapping[str, int], elements: int) -> int:
-    """Returns the least number of elements that are loaded for statements that use no value in common.
+    """Returns the least number of elements that are loaded by some statements together, no two of which use a value in common.
 
     group: one bound of each of these statements
     elements: the size of the fast memory

@@ -145,7 +145,8 @@ def divided(poly: Poly, by: Poly) -> Poly | None:
 
 
 def code(poly: Poly, names: Mapping[str, str]) -> tuple[str, int]:
-    """Returns a quasi-polynomial times a divisor as a Python expression over integers, and that divisor.
+    """Returns a pair (expression, divisor): the quasi-polynomial is the value of this Python expression over integers, divided by
+    it.
 
     names: the name of the Python variable of each parameter
     """

@@ -66,9 +66,10 @@ class LowerBound:
         return sum(number.evaluate(sizes) for number in self.inputs.values())
 
     def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
-        """Yields groups of bounds that hold together: each bound alone, then one group whose statements use no value in common.
+        """Yields groups of bounds whose loads may be added up: each bound alone, and one group of several where there is one.
 
-        That group takes the bounds in the order of the loads they ask for, the most first, and leaves out those that do not fit it.
+        That group is made from the bound with the most loads down: a bound joins it where its statement uses no value of those in
+        it.
         """
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
         together: list[ReuseBound] = []
@@ -120,7 +121,7 @@ def lower_bound(scop: Scop) -> LowerBound:
 
 
 def _joined(sets: dict[str, isl.Set], array: str, elements: isl.Set) -> None:
-    """Adds `elements` of an array to the set that `sets` has for this array, if any."""
+    """Makes `elements` part of the set that `sets` has for an array; they become this set where there is none yet."""
     sets[array] = sets[array].union(elements) if array in sets else elements
 
 

@@ -65,10 +65,10 @@ def bound_of(row: Row, name: str) -> Poly:
 
 
 def beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
-    """Returns a row that is at least 0 where the bound that `row` sets for a name is as tight as that of `other`, or tighter.
+    """Returns a row that is at least 0 where `row` bounds a name as tightly as `other` does, or more tightly, and nowhere else.
 
     row, other: row >= 0 and other >= 0 are two lower bounds of the name, or two upper ones; they are not rounded to integers
-    strict: whether the bound has to be tighter
+    strict: whether the two bounds may not be equal there
     """
     a, b = abs(row[0][name]), abs(other[0][name])
     return _sum_of(other, a, row, -b, int(strict), name)
@@ -88,7 +88,9 @@ def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
 
 
 def period(atom: Floor, name: str) -> int:
-    """Returns a number that, added to a name, changes the floor by an integer that does not depend on the values of any names."""
+    """Returns a number that can be added to a name so that the floor changes by an integer, by the same one for all values of the
+    names.
+    """
     steps = 1
     for part, c in atom.terms:
         if part == name:
