@@ -167,10 +167,10 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
     """Returns how many bytes of data to time in a cache of `own` bytes: they fit it, but not the nearer cache of `above` bytes.
 
-    above: 0 where no cache is nearer; the data are then half of the cache
-
     They are a quarter of the cache where that is at least twice the nearer one; else as much as the nearer one and half of this
     one, which fits even where the cache only holds what the nearer one has evicted.
+
+    above: 0 where no cache is nearer; the data are then half of the cache
     """
     if not above:
         return _whole_blocks(own // 2, machine)

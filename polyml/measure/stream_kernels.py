@@ -22,9 +22,7 @@ _Body = Callable[[str, list[str]], list[str]]
 
 
 def block_bytes(machine: CpuMachine) -> int:
-    """Returns the bytes that one iteration of the loop in `read` or `update` goes over; the data of each thread are a multiple of
-    them.
-    """
+    """Returns the bytes that one iteration of the loop in `read` or `update` takes; each thread's data are a multiple of them."""
     return _AT_ONCE * machine.vector_bytes
 
 

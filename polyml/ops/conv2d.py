@@ -139,7 +139,10 @@ def _plan(arguments: ConvolutionArguments, algorithm: str, threads: int, fp: str
 
 
 def _made(arguments: ConvolutionArguments, types: tuple[type, ...], algorithm: str, threads: int, fp: str) -> ConvolutionPlan:
-    """Makes the plan of a convolution. types: those of the arguments, which tell equal arguments apart in the memory of plans."""
+    """Makes the plan of a convolution, which is remembered.
+
+    types: those of the arguments, by which a remembered plan is found, too: 1 and True are equal, but only 1 is accepted
+    """
     return plan(geometry(arguments), algorithm, threads, fp == "strict")
 
 

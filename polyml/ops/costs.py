@@ -50,9 +50,9 @@ class CostTerm:
 class Products:
     """A Products stands for calls of a kernel that multiplies pairs of matrices, (rows, depth) @ (depth, columns).
 
-    count: pairs in one call.
+    count: how many pairs one call multiplies.
     times: how many calls there are.
-    a_count: different left matrices in one call; 0 where each pair has its own.
+    a_count: how many different left matrices the pairs of one call share; 0 where each pair has its own.
     """
 
     count: int
@@ -73,7 +73,7 @@ class Costs:
 
     @classmethod
     def of(cls, element_bytes: int, threads: int) -> Costs:
-        """Returns the estimates for this machine; threads 0 stands for every core."""
+        """Returns the Costs of this machine. threads: 0 for every core."""
         return _costs(element_bytes, thread_count(threads))
 
     @property
@@ -83,7 +83,7 @@ class Costs:
 
     @property
     def block_bytes(self) -> int:
-        """Returns the bytes that blocks of data may have in all threads together: those of their second-level caches."""
+        """Returns how many bytes all threads together should work on at a time: the size of all their second-level caches."""
         return self.machine.cache(2).size_bytes * self.threads
 
     def product(self, name: str, products: Products) -> CostTerm:
@@ -102,8 +102,8 @@ class Costs:
         """Returns the cost of the direct algorithm's loops, which keep the sums for some pixels of a row in registers.
 
         flop: operations of all loops.
-        row: pixels in a row of the result.
-        columns: filters, which lie in the lanes of vectors.
+        row: how many pixels a row of the result has.
+        columns: how many filters there are, which lie in the lanes of vectors.
         """
         share = ROWS_SHARE * self._filled(columns) * _in_tiles(row)
         seconds = flop / (share * self.flop_per_s)
@@ -125,7 +125,7 @@ class Costs:
     def gathered(self, name: str, size_bytes: int, *, by_runs: bool) -> CostTerm:
         """Returns the cost of filling blocks of im2col's matrix.
 
-        by_runs: whether neighbouring pixels are copied together, not one pixel at a time.
+        by_runs: whether pixels that are copied lie next to each other; if False, each one is copied alone, which takes longer
         """
         return self._bytes(name, size_bytes, GATHERED_BYTES_PER_S if by_runs else SCATTERED_BYTES_PER_S)
 
@@ -134,7 +134,7 @@ class Costs:
         return self._bytes(name, size_bytes, TRANSFORM_BYTES_PER_S)
 
     def operand(self, name: str, size_bytes: int) -> CostTerm:
-        """Returns the cost of reading or writing once an operand of a product, in a cache or, where it is too large, in memory."""
+        """Returns the cost of reading or writing a product's operand once: in a cache or, where it does not fit, in memory."""
         seconds = self._operand(size_bytes)
         return CostTerm(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
 
@@ -147,7 +147,9 @@ class Costs:
         return size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
 
     def _rate(self, size_bytes: int, bytes_per_s: float) -> float:
-        """Returns the bytes per second of all threads: proportional to their number in caches, limited by the memory beyond them.
+        """Returns the bytes per second that all threads move together.
+
+        In caches it is the rate of one thread times the number of threads; beyond them it is at most that of the memory.
 
         size_bytes: of the data, which decides where they are. bytes_per_s: the rate of one thread.
         """
@@ -173,7 +175,7 @@ class Costs:
         return CostTerm(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
 
     def _filled(self, columns: int) -> float:
-        """Returns which fraction of the lanes of vectors so many columns fill."""
+        """Returns the fraction of vector lanes that are in use where so many columns lie in as few vectors as possible."""
         lanes = self.machine.lanes(self.element_bytes)
         return columns / (lanes * ceil(columns / lanes))
 
@@ -194,7 +196,7 @@ def _costs(element_bytes: int, threads: int) -> Costs:
 
 
 def _in_tiles(rows: int) -> float:
-    """Returns which fraction of the rows of register tiles so many rows fill, for the height of tiles that fits them best."""
+    """Returns the fraction of rows that are in use where so many rows are cut into register tiles of equal height, the best one."""
     return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 

@@ -20,10 +20,10 @@ from polyml.ops.workspace import piece
 
 @kernel
 def rows(Y, X, W, bias):
-    """Computes a convolution Y (n, i, j, o) from patches X (n, i, j, a, d) and filters W (a, d, o).
+    """Computes Y[n, i, j, o] = bias[o] + sum over a, d of X[n, i, j, a, d] * W[a, d, o].
 
-    Pixel (i, j) of image n and filter o has the result Y[n, i, j, o]. a: the rows of a filter. d: the elements of such a row with
-    their channels, which are contiguous in X.
+    n: images. i, j: pixels of the result. o: filters. a: the rows of a filter. d: the elements of such a row and their channels, as
+        one dimension that is contiguous in X.
     """
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
@@ -37,9 +37,10 @@ def rows(Y, X, W, bias):
 
 @kernel
 def taps(Y, X, W, bias):
-    """Computes a convolution Y (g, n, i, j, o) of groups g from patches X (g, n, i, j, a, b, c) and filters W (g, a, b, c, o).
+    """Computes Y[g, n, i, j, o] = bias[g, o] + sum over a, b, c of X[g, n, i, j, a, b, c] * W[g, a, b, c, o] for groups g.
 
-    n: images. i, j: pixels. o: filters. a, b: elements of a filter, which need not be contiguous in X. c: channels of a group.
+    n: images. i, j: pixels of the result. o: filters of a group. a, b: elements of a filter, which need not be contiguous in X. c:
+        channels of a group.
     """
     for g in range(Y.shape[0]):
         for n in range(Y.shape[1]):
@@ -138,6 +139,8 @@ def _pointwise(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
 
     NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o)
     NCHW: Y (g, o, pixels) = W (g, o, c) @ X (g, c, pixels) for each image
+
+    g: groups. o, c: the filters and the channels of a group.
     """
     count = g.height * g.width
     product = on(kernels.products, threads)

@@ -92,7 +92,10 @@ def _terms(g: Geometry, costs: Costs, t: Tiling) -> tuple[CostTerm, ...]:
 
 
 def _tilings(g: Geometry) -> list[Tiling]:
-    """Returns the tilings whose filters' spectra fit into MOST_BYTES, up to the first with one tile for the whole image."""
+    """Returns the tilings to choose from, smaller tiles first, up to one with a single tile for the whole image.
+
+    Those are left out with which the spectra of the filters take more than MOST_BYTES, a gibibyte.
+    """
     found = []
     for side in SIDES:
         step = side - g.reach[0] + 1, side - g.reach[1] + 1
@@ -153,7 +156,7 @@ def _tiles(x: np.ndarray, t: Tiling) -> np.ndarray:
 
 
 def _correlated(g: Geometry, t: Tiling, tiles: np.ndarray, W: np.ndarray, threads: int) -> np.ndarray:
-    """Returns the sums (n, h', w', o) of products of tiles and filters, without bias.
+    """Returns the convolution (n, h', w', o) of the tiles with the filters, without bias, computed from their spectra.
 
     tiles: (n, down, across, c, side, side).
     W: the filters' spectra, as `_filter_spectra` gives them.

@@ -123,7 +123,7 @@ class Geometry:
 
     @property
     def is_depthwise(self) -> bool:
-        """Returns whether each filter reads a single channel, and fewer filters read the same channel than there are channels."""
+        """Returns whether each filter reads a single channel, and there are more channels than filters for each of them."""
         return self.group_in == 1 and self.groups > self.group_out
 
     @property

@@ -67,7 +67,10 @@ def run(g: Geometry, operands: ConvolutionArrays, threads: int) -> None:
 
 
 def _block(g: Geometry, size_bytes: int) -> tuple[int, int]:
-    """Returns how many images, and rows of the result of each, one block of im2col's matrix is for. size_bytes: of a block."""
+    """Returns (images, rows): a block of im2col's matrix is for so many images, and so many rows of the result of each.
+
+    size_bytes: of a block, about
+    """
     pixels = max(size_bytes // (g.depth * g.groups * g.element_bytes), LEAST_PIXELS)
     return block_shape(g.images, g.out_height, g.out_width, pixels)
 

@@ -59,7 +59,10 @@ def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int
 
 
 def blocks(images: int, rows: int, shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
-    """Yields the blocks of all images and rows as slices (images, rows) of the given shape; the last ones are smaller."""
+    """Yields pairs (slice of images, slice of rows): blocks that together cover all images and rows; the last ones may be smaller.
+
+    shape: (images, rows) of a block
+    """
     for n in range(0, images, shape[0]):
         for i in range(0, rows, shape[1]):
             yield slice(n, min(n + shape[0], images)), slice(i, min(i + shape[1], rows))

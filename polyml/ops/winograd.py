@@ -29,22 +29,34 @@ LEAST_TILES = 64  # of a block: the transformed filters are read from memory onc
 
 
 def input2(d0, d1, d2, d3):
-    """Returns B' d, Winograd's transform by the matrix B of F(2 x 2, 3 x 3), transposed, of a column d of a tile of the image."""
+    """Returns B' d for a column d of a tile of the image.
+
+    B' is the transposed input matrix of Winograd's F(2 x 2, 3 x 3): filters of 3 x 3, and 2 x 2 results of a tile.
+    """
     return d0 - d2, d1 + d2, d2 - d1, d1 - d3
 
 
 def filter2(g0, g1, g2):
-    """Returns G g, Winograd's transform by the matrix G of F(2 x 2, 3 x 3), of a column g of a filter."""
+    """Returns G g for a column g of a filter.
+
+    G is the filter matrix of Winograd's F(2 x 2, 3 x 3): filters of 3 x 3, and 2 x 2 results of a tile.
+    """
     return g0, 0.5 * (g0 + g1 + g2), 0.5 * (g0 - g1 + g2), g2
 
 
 def output2(m0, m1, m2, m3):
-    """Returns A' s, Winograd's transform by the matrix A of F(2 x 2, 3 x 3), transposed, of a column s of sums back to results."""
+    """Returns A' s for a column s of sums of products, back to results.
+
+    A' is the transposed output matrix of Winograd's F(2 x 2, 3 x 3): filters of 3 x 3, and 2 x 2 results of a tile.
+    """
     return m0 + m1 + m2, m1 - m2 - m3
 
 
 def input4(d0, d1, d2, d3, d4, d5):
-    """Returns B' d, Winograd's transform by the matrix B of F(4 x 4, 3 x 3), transposed, of a column d of a tile of the image."""
+    """Returns B' d for a column d of a tile of the image.
+
+    B' is the transposed input matrix of Winograd's F(4 x 4, 3 x 3): filters of 3 x 3, and 4 x 4 results of a tile.
+    """
     return (
         4 * d0 - 5 * d2 + d4,
         (d4 - 4 * d2) + (d3 - 4 * d1),
@@ -56,7 +68,10 @@ def input4(d0, d1, d2, d3, d4, d5):
 
 
 def filter4(g0, g1, g2):
-    """Returns G g, Winograd's transform by the matrix G of F(4 x 4, 3 x 3), of a column g of a filter."""
+    """Returns G g for a column g of a filter.
+
+    G is the filter matrix of Winograd's F(4 x 4, 3 x 3): filters of 3 x 3, and 4 x 4 results of a tile.
+    """
     return (
         g0 / 4,
         -(g0 + g1 + g2) / 6,
@@ -68,7 +83,10 @@ def filter4(g0, g1, g2):
 
 
 def output4(m0, m1, m2, m3, m4, m5):
-    """Returns A' s, Winograd's transform by the matrix A of F(4 x 4, 3 x 3), transposed, of a column s of sums back to results."""
+    """Returns A' s for a column s of sums of products, back to results.
+
+    A' is the transposed output matrix of Winograd's F(4 x 4, 3 x 3): filters of 3 x 3, and 4 x 4 results of a tile.
+    """
     return (
         m0 + (m1 + m2) + (m3 + m4),
         (m1 - m2) + 2 * (m3 - m4),

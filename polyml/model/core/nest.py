@@ -257,9 +257,7 @@ def subvalues(value: Value) -> Iterator[Value]:
 
 
 def always_fits(value: Value, to: DType) -> bool:
-    """Returns whether a value is an integer constant or a select of such, `1 if a[i] == b[j] else 0`, and all of them fit an
-    integer type.
-    """
+    """Returns whether a value is an integer constant that fits a type, or a select between such: `1 if a[i] == b[j] else 0`."""
     if isinstance(value, syntax.IfExp):
         return always_fits(value.then, to) and always_fits(value.orelse, to)
     low = -(1 << (to.bits - 1)) if to.kind == "i" else 0

@@ -82,7 +82,7 @@ def scop_data(scop: Scop) -> dict:
 def dependences_text(dependences: Dependences) -> str:
     """Returns a SCoP's flow, anti, output and value-based flow dependences as text, one line per pair of statements.
 
-    A kind that takes isl too long, more than OPERATIONS of its internal steps, has a line that says so.
+    A kind that takes isl too many steps to find has a line that says so.
     """
     lines = []
     for kind in _RELATIONS:
@@ -95,7 +95,7 @@ def dependences_text(dependences: Dependences) -> str:
 def dependences_data(dependences: Dependences) -> dict:
     """Returns by kind of dependence a list of relations in full isl syntax, one per pair of statements.
 
-    For a kind that takes isl too long, more than OPERATIONS of its internal steps, there is None instead of the list.
+    A kind that takes isl too many steps to find has None instead of the list.
     """
 
     def pieces(kind: str) -> list[str]:
@@ -105,9 +105,9 @@ def dependences_data(dependences: Dependences) -> dict:
 
 
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
-    """Returns what the function `made` returns; None where it takes isl too long, more than OPERATIONS of its internal steps.
+    """Returns what the function `made` returns; None where isl would need too many steps for it.
 
-    The last writers of elements that many statements write take so long, for example.
+    The last writers of elements that many statements write may need them, for example.
     """
     try:
         with polyhedra.budget(OPERATIONS):
@@ -138,8 +138,7 @@ def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = Non
 
 
 def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) -> Callable[[Value], Printed]:
-    """Returns a function from a leaf of the statement's value to its text and its precedence, which is greater the more tightly it
-    binds.
+    """Returns a function from a leaf of the statement's value to its text and precedence, which is greater the tighter it binds.
 
     integer: makes the text of an affine integer
     """
@@ -161,10 +160,9 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
 
 
 def binding(text: str) -> int:
-    """Returns the precedence of an affine expression's text, a number that is greater the more tightly the outermost operation
-    binds.
+    """Returns the precedence of the text of an affine integer or a constant: it is greater the tighter its last operation binds.
 
-    It is the least one where the operation is written in isl's syntax, which Python does not have.
+    It is the least one for an operation in isl's syntax, which Python does not have.
     """
     try:
         outermost = ast.parse(text, mode="eval").body

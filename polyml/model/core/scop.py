@@ -66,7 +66,7 @@ class Access:
 
     @cached_property
     def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
-        """Returns for each subscript the coefficients of the iterators, one tuple per piece of the expression."""
+        """Returns for each subscript a list of tuples, one for each piece of the expression: the coefficients of the iterators."""
         return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
 
 

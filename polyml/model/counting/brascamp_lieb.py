@@ -17,8 +17,7 @@ Space = tuple[tuple[int, ...], ...]  # a basis in reduced echelon form, of rows 
 
 
 def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
-    """Returns the exponents s(f) with the least sum for which |E| <= product of |f(E)| ** s(f) for all finite sets E of integer
-    points.
+    """Returns exponents s(f) with the least sum so that |E| <= product of |f(E)| ** s(f) for all finite sets E of integer points.
 
     This is the Hölder-Brascamp-Lieb inequality; f goes over some linear maps. The result is None where there are no such exponents,
     or where too many spaces would have to be tested.

@@ -198,9 +198,7 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds rows to `least`, which have to be at least 0: two define a quotient floor(operand / divisor), after those of its
-        operand.
-        """
+        """Adds to `least`, rows that must be at least 0, the two that define a quotient, after those of quotients inside it."""
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -212,8 +210,7 @@ class _Counter:
     def _equal(
         self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of the sum of `value` over all values of the unknowns that satisfy the rows; it first solves the
-        equalities.
+        """Yields the pieces of the sum of `value` over all unknowns that satisfy the rows. It first solves equalities for unknowns.
 
         equal, least: the rows that have to be 0, and those that have to be at least 0
         conditions: rows without unknowns that have to be 0, found so far
@@ -294,8 +291,7 @@ class _Counter:
     def _by_remainder(
         self, chosen: str, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of a sum as one sum for each remainder of the unknown `chosen` by a period, in which no floor depends
-        on it.
+        """Yields the pieces of a sum as one sum for each remainder of `chosen` by a period; no floor in these depends on `chosen`.
 
         The period is a number by which `chosen` can grow so that each floor changes by an integer.
         """

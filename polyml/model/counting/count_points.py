@@ -91,7 +91,7 @@ def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[in
 
 
 def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, list[Poly]]]:
-    """Returns disjoint regions of a context { : ... }, each with a formula for each of the counts."""
+    """Returns disjoint regions of a context { : ... }, each with a list of formulas, one for each of the counts."""
     cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
     for each in values:
         cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]

@@ -48,8 +48,8 @@ class Projection:
     text: what the map is to, for people
     vanishing: the map's kernel, the vectors that it maps to 0
     values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
-    made: at most how many images stand for a value that need not be loaded, since the segment that uses it (a part of a run with a
-        given number of loads) has made it, or for no value
+    made: at most how many images need no load, since the segment that uses the value (a part of a run with a given number of loads)
+        has made it itself, or since they stand for no value
     """
 
     text: str
@@ -92,16 +92,12 @@ class ReuseBound:
 
     @property
     def multiple(self) -> int:
-        """Returns m: the bound is greatest where a run is cut into segments of m * S loads each, in which S is the fast memory's
-        size.
-        """
+        """Returns m: the bound is greatest where a run is cut into segments of m * S loads each (S: the fast memory's size)."""
         return max(1, round(1 / (self.degree - 1)))
 
     @property
     def constant(self) -> float:
-        """Returns c of the bound c * instances / S ** (degree - 1) - m * S - made, in which S is the fast memory's size and m the
-        `multiple`.
-        """
+        """Returns c of the bound c * instances / S ** (degree - 1) - `multiple` * S - `made`. S: the size of the fast memory."""
         m = self.multiple
         return round(m / (float(self.power) ** (1 / self.root) * (1 + m) ** float(self.degree)), 12)
 
@@ -148,7 +144,7 @@ class ReuseBound:
 def read_sources(scop: Scop, statement: Statement) -> Iterator[ReadSources]:
     """Yields, for each read that every instance of a statement makes, which instances made the values that it gets.
 
-    A read is left out where that takes isl too long, more than OPERATIONS of its internal steps.
+    A read is left out where isl would need too many steps to find them.
     """
     for access in statement.reads:
         try:
@@ -325,9 +321,9 @@ def _inequality(
 ) -> ReuseBound | None:
     """Returns the bound that the Hölder-Brascamp-Lieb inequality of the projections gives; None where there is none.
 
-    name, instances: of the statement, and how many it has
-    dims: its number of dimensions
-    constant: pairs (dimension, number of its values) of dimensions that are fixed: the inequality is applied to each value alone
+    name, instances: the statement's name, and how many instances it has
+    dims: how many dimensions identify an instance
+    constant: pairs (dimension, number of its values) of those with few values; the inequality is applied for each value separately
     """
     kept = [dim for dim in range(dims) if dim not in dict(constant)]
     kernels = [_inside(p.vanishing, kept) for p in found]

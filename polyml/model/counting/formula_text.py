@@ -145,8 +145,7 @@ def divided(poly: Poly, by: Poly) -> Poly | None:
 
 
 def code(poly: Poly, names: Mapping[str, str]) -> tuple[str, int]:
-    """Returns a pair (expression, divisor): the quasi-polynomial is the value of this Python expression over integers, divided by
-    it.
+    """Returns (expression, divisor): the quasi-polynomial is the value of this Python expression over integers by the divisor.
 
     names: the name of the Python variable of each parameter
     """
@@ -178,7 +177,7 @@ def symbolic(poly: Poly) -> Any:  # of a library without types
 
 
 def condition_code(zero: Iterable[LinearRow], least: Iterable[LinearRow], names: Mapping[str, str]) -> str:
-    """Returns the condition that each row of `zero` is 0 and each row of `least` at least 0, as a Python expression.
+    """Returns as a Python expression the condition that each expression of `zero` is 0, and each one of `least` at least 0.
 
     names: the name of the Python variable of each parameter
     """
@@ -200,7 +199,7 @@ def _row_code(row: LinearRow, names: Mapping[str, str]) -> str:
 def symbolic_condition(alternatives: Iterable[tuple[list[LinearRow], list[LinearRow]]]) -> Any:  # of a library without types
     """Returns the condition that one of the alternatives holds, as a sympy expression.
 
-    alternatives: pairs (rows that are 0, rows that are at least 0)
+    alternatives: pairs (expressions that are 0, expressions that are at least 0)
     """
     import sympy
 

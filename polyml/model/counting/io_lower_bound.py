@@ -66,10 +66,9 @@ class LowerBound:
         return sum(number.evaluate(sizes) for number in self.inputs.values())
 
     def _groups(self, sizes: Mapping[str, int], elements: int) -> Iterator[list[ReuseBound]]:
-        """Yields groups of bounds whose loads may be added up: each bound alone, and one group of several where there is one.
+        """Yields groups of bounds whose loads may be added up: each bound alone, and then one group of several, where there is one.
 
-        That group is made from the bound with the most loads down: a bound joins it where its statement uses no value of those in
-        it.
+        That group begins with the bound of the most loads; each next one joins it if its statement uses no value of those in it.
         """
         known = sorted(self.reuse, key=lambda r: -r.loads(sizes, elements + self.registers))
         together: list[ReuseBound] = []

@@ -41,10 +41,11 @@ def _points(part: isl.Set) -> np.ndarray:
 
 
 def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], ends: tuple[int, int]) -> np.ndarray:
-    """Returns points with one more dimension, in which they have all values within `ends` that satisfy the rows.
+    """Returns points with one more dimension: each point once for every value of it within `ends` that satisfies the rows.
 
     found: one row per point
-    rows: equalities and inequalities
+    rows: (linear expressions that are 0, linear expressions that are at least 0)
+    ends: the least and the greatest value
     """
     zero, least = rows
     dim = found.shape[1]

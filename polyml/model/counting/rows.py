@@ -88,9 +88,7 @@ def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
 
 
 def period(atom: Floor, name: str) -> int:
-    """Returns a number that can be added to a name so that the floor changes by an integer, by the same one for all values of the
-    names.
-    """
+    """Returns a number that changes the floor by an integer when it is added to a name, whatever the values of all names are."""
     steps = 1
     for part, c in atom.terms:
         if part == name:

@@ -24,7 +24,8 @@ def is_exact(dtype: DType) -> bool:
 def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
     """Returns an operation on affine operands as an affine leaf (Integer or Truth); None where it is not affine.
 
-    A select on an affine condition becomes the branch that is taken where that is known, and may otherwise stay a select.
+    A select on an affine condition becomes one of its branches where the condition is constant; where its branches are not affine,
+    it stays a select.
 
     operands: the values of the operation's operands
     """
@@ -90,9 +91,10 @@ def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
 
 
 def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
-    """Returns a select on an affine condition as one affine leaf, as the branch that is taken, or as a select on a Truth.
+    """Returns a select on an affine condition in its simplest form; None where the condition is not affine, or the leaf too large.
 
-    The result is None where the condition is not affine, or where the leaf would be too large.
+    It is one of the branches where the condition is constant, one affine leaf where both branches are affine, and else a select
+    whose condition is a Truth.
 
     operands: the values of the condition and the two branches
     """

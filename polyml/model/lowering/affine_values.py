@@ -26,7 +26,7 @@ _GATHER_NOTE = "or subscripts that are elements of integer arguments, of an argu
 
 
 class Stale(Enum):
-    """Stale has one member, STALE: what is known of a loop variable after its loop, whose value depends on whether the loop ran."""
+    """Stale has one member, STALE. It stands for a loop variable after its loop, which has no value if the loop did not run."""
 
     STALE = "stale"
 
@@ -37,11 +37,11 @@ Known = Union[
 
 
 class ValueResolver:
-    """A ValueResolver turns typed expressions into values of a nest, at a point of the kernel that moves on with the statements.
+    """A ValueResolver turns typed expressions into values of a nest, by what is known of local numbers at the current statement.
 
     unchanged: the arguments that the kernel does not write, by the user's names
-    env: what each local number equals at this point; None where nothing is known
-    contents: conditions on the elements of index arrays, by (index array, size of what it indexes)
+    env: what each local number equals at the statement that is reached; None where nothing is known
+    contents: by (index array, size of what it indexes), the condition that all its elements are valid subscripts
     """
 
     def __init__(self, declared: Declarations, unchanged: frozenset[str]) -> None:
@@ -134,10 +134,12 @@ class ValueResolver:
         return read if read is not None and self._declared.arrays[read.array].source_name in self._unchanged else None
 
     def _index_in(self, read: Read, size: Affine, expr: syntax.Subscript) -> Value:
-        """Returns a subscript read from an index array, counted from the end if negative; adds to `contents` that it is inside.
+        """Returns the subscript that an element of an index array is: the element, plus the size where it is negative.
+
+        That all elements of the index array are valid subscripts becomes a condition in `contents`.
 
         read: the element of the index array
-        size: the size of the dimension of the array in `expr` that it indexes
+        size: the size of the dimension that it indexes, of the array in `expr`
         """
         name = self._declared.arrays[read.array].source_name
         if (name, size) not in self.contents:

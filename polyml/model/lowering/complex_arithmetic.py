@@ -154,7 +154,7 @@ def _rint(z: Pair) -> Pair:
 
 
 def _extremum(op: str, keeps: int) -> Callable[[Pair, Pair], Pair]:
-    """Returns a function of complex numbers a and b, whose value is a where `a op b` holds or (a, b)[keeps] is NaN, else b."""
+    """Returns a function of complex numbers a and b: a where `a op b` holds or (a, b)[keeps] is NaN, else b. keeps: 0 or 1"""
 
     def chosen(a: Pair, b: Pair) -> Pair:
         return selected(_logical("or", of_parts("isnan", (a, b)[keeps]), compared(op, a, b)), a, b)

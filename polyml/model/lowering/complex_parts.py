@@ -140,9 +140,9 @@ class _ComplexSplitter:
         return _as_place(real), _as_place(imag)
 
     def _may_be(self, place: Place, read: Expr) -> bool:
-        """Returns whether storing to `place` may change the scalar or the array element that the expression `read` is.
+        """Returns whether storing to `place` may change what `read` is, a scalar or an array element; False for another expression.
 
-        It does not look at the subscripts of `read`; the result is False for other expressions than scalars and elements.
+        It does not look at the subscripts of `read`.
         """
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name
@@ -243,7 +243,7 @@ class _ComplexSplitter:
 
     @contextmanager
     def _perhaps(self) -> Iterator[None]:
-        """Marks expressions that are rewritten inside a `with` block as perhaps not evaluated."""
+        """Makes `_operand` treat the expressions that are rewritten inside a `with` block as ones that may not be evaluated."""
         outer, self._is_certain = self._is_certain, False
         yield
         self._is_certain = outer
@@ -257,7 +257,7 @@ class _ComplexSplitter:
         return pair if isinstance(expr, _LEAVES) or not self._is_certain else self._held(pair)
 
     def _held(self, number: Pair) -> Pair:
-        """Returns the number with new scalars for its parts, whose assignments go to the current block; constant parts stay."""
+        """Returns a complex number with new scalars for its parts, unless these are constant; the current block assigns them."""
         result = []
         for part in number:
             if not isinstance(part, syntax.Const):

@@ -133,9 +133,9 @@ def _array(
 
 
 def _bound_shapes(kernel: syntax.Kernel) -> dict[tuple[str, int], str]:
-    """Returns by (array, dimension) the name N of each assignment `N = array.shape[dim]` at the top of the kernel.
+    """Returns the names to which the kernel's outermost block assigns sizes, `N = array.shape[dim]`, by (array, dimension).
 
-    Only names that have no other assignment count.
+    A name that is assigned elsewhere, too, is left out.
     """
     counts: dict[str, int] = {}
     _count_assignments(kernel.body, counts)

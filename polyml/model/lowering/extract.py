@@ -166,7 +166,7 @@ class _StatementBuilder:
         )
 
     def access(self, statement: str, reference: _Reference, context: IterationContext, *, may: bool, loc: Loc | None) -> Access:
-        """Returns the access of a statement to an element; a subscript that may be negative counts from the end where it is.
+        """Returns the access of a statement to an element; to a subscript that is negative the array's size is added, as in Python.
 
         may: whether the access stands under a data-dependent condition
         """
@@ -205,7 +205,7 @@ class _StatementBuilder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """Returns the parameter set { : N > 0 } of sizes that pass the checks, or a larger one where that has many pieces."""
+        """Returns the sizes { : N > 0 } that pass the checks, and also others where a check would give this set too many pieces."""
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:

@@ -26,8 +26,7 @@ def joined(
             else: t = b             t_2 = 0 if c else b
                                     t   = t_1 if c else t_2
 
-    test: the stored condition
-    otherwise: the condition of the second branch
+    test, otherwise: the stored condition of the first branch, and that of the second one, which is its negation
     then, orelse: the assignments of the branches
     rename: returns a new scalar for a local one, None for an array or scalar that has to stay
     """

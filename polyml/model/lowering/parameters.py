@@ -47,9 +47,9 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
 
 
 def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
-    """Returns the parameters on which domains, accesses and affine values depend, with what is known of them.
+    """Returns the parameters on which domains, accesses and affine values depend; it says of them that sizes are not negative.
 
-    written: the nest before passes changed it
+    written: the nest before passes changed it, whose loops and accesses count, too
     """
     structural = _structural_names(nest) | _structural_names(written)
     for assign in assigns(nest.body):
@@ -83,7 +83,7 @@ def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: synt
 
 
 def _structural_names(nest: Nest) -> frozenset[str]:
-    """Returns the names of the parameters and iterators on which the domains and accesses of a nest depend."""
+    """Returns the names of the parameters and iterators in the bounds, conditions, subscripts and requirements of a nest."""
     found: set[str] = set()
     _collect_structure(nest.body, found)
     for requirement in nest.requirements:
@@ -110,7 +110,8 @@ def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
 def _collect_value(value: Value, found: set[str]) -> None:
     """Adds to `found` the names in subscripts, affine integers and affine conditions of a value.
 
-    An integer that is a mere variable, or a condition that is a mere truth argument, does not count, unless it decides a select.
+    A variable that is an operand by itself is left out, and so is a truth argument by itself, unless a select, `and` or `or` tests
+    it.
     """
     tests: set[int] = set()
     for part in subvalues(value):

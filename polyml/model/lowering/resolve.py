@@ -201,9 +201,9 @@ class _NestBuilder:
             )
 
     def _has_few_quotients(self, formula: Condition) -> bool:
-        """Returns whether isl can handle an affine condition together with those around it.
+        """Returns whether an affine condition, with those around it, has so few divisions and remainders that isl can handle them.
 
-        One that it cannot handle is treated like a condition on data.
+        One that has more is treated like a condition on data.
         """
         around = (node.condition for node in self._around if isinstance(node, Guard))
         return quotients(formula, *around) <= QUOTIENTS_AROUND
@@ -330,7 +330,7 @@ def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
 def _merged(formula: Condition | None, then: dict[str, Known | None], orelse: dict[str, Known | None]) -> dict[str, Known | None]:
     """Returns what is known of local numbers after an `if`, from what is known after each of its branches.
 
-    formula: the affine condition; None where it depends on data
+    formula: the affine condition; None where it depends on data, so that only what both branches agree on is known
     """
     result: dict[str, Known | None] = {}
     for name in {**then, **orelse}:

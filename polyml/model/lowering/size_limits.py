@@ -23,13 +23,13 @@ Range = tuple[int, int]  # the least and the greatest value
 
 
 def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[str]) -> dict[str, int]:
-    """Returns the largest absolute value of each symbolic integer for which no integer of the nests leaves 64 bits.
+    """Returns for each symbolic integer the largest absolute value that it may have so that no integer of the nests leaves 64 bits.
 
     Raises NotAffineError where no limits suffice.
 
     nests: forms of a kernel, all of whose integers must fit
     names: the symbolic integers
-    structural: those of them that other integers are computed from
+    structural: those of them that subscripts and bounds are computed from; the others, only compared or sizes, have a larger limit
     """
     nests, names = tuple(nests), tuple(names)
     for limit in LIMITS:
@@ -149,7 +149,7 @@ class _RangeAnalysis:
 
 
 def _within(found: Range, what: str, loc: Loc | None) -> Range:
-    """Returns the range `found` unchanged. Raises _TooGreat where a value in it is larger than ROOM in magnitude.
+    """Returns the range `found` unchanged. Raises _TooGreat where it has a value beyond ROOM, 2**61, in magnitude.
 
     what, loc: of the integer that has this range
     """

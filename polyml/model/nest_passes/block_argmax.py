@@ -120,7 +120,7 @@ class _ArgmaxBlocker:
             yield self._in_blocks(node, searches)
 
     def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_ArgmaxSearch]:
-        """Returns the searches that a loop's body consists of; [] where it has anything else.
+        """Returns the searches that a loop's body consists of; [] where it has anything else, or two of them assign one scalar.
 
         loops: the loops around the body, outermost first
         """
@@ -168,8 +168,9 @@ class _ArgmaxBlocker:
         return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=steps)
 
     def _of_block(self, loop: Loop, found: _ArgmaxSearch, start: Affine, index: str) -> list[Node]:
-        """Returns the nodes of one search for the block of iterations that begins at `start`.
+        """Returns the nodes that find an extreme element and its place in one block, and then compare it with the best so far.
 
+        start: the first iteration of the block
         index: the iterator of the loops inside the block
         """
         element, greatest = found.part.dtype, found.op in (">", ">=")
@@ -275,9 +276,9 @@ def _select(update: Assign) -> syntax.IfExp:
 
 
 def _better(condition: Value, best: Assign) -> str | None:
-    """Returns the operator by which a condition compares the value that is assigned to `best` with its old value.
+    """Returns the operator by which the condition of an assignment to `best` compares the new value with the old one.
 
-    The new value is on the left: ">" for `part > best` and for `best < part`. The result is None for any other condition.
+    It is ">" for `part > best` and for `best < part`, and None for a condition that does not compare these two.
     """
     if not isinstance(condition, syntax.Compare) or condition.op not in _MIRRORED:
         return None
@@ -290,12 +291,12 @@ def _better(condition: Value, best: Assign) -> str | None:
 
 
 def _is_target(assign: Assign, value: Value) -> bool:
-    """Returns whether a value is a read of the element that is assigned."""
+    """Returns whether a value is a read of the same element that the assignment stores to."""
     return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
 
 
 def _is_repeatable(part: Value, iterator: str) -> bool:
-    """Returns whether a value can be computed twice: it rounds at most once, so that both results are equal, and reads along rows.
+    """Returns whether a value may be computed twice: it rounds at most once, so that both results are equal, and reads along rows.
 
     It reads along rows if the loop's iterator is in the last subscript of at least one element, and in no other subscript.
     """
@@ -326,7 +327,10 @@ def _roundings(value: Value) -> int:
 
 
 def _is_place(value: Value, iterator: str) -> bool:
-    """Returns whether the value is an affine integer that grows by one in each iteration of a loop, or does not change in it."""
+    """Returns whether a value can be the place that a search stores: an affine integer such as i + 3 or n, for the iterator i.
+
+    The iterator has the coefficient 1 in it or does not occur in it.
+    """
     if not isinstance(value, Integer) or not (value.dtype == PYINT or value.dtype == I64):
         return False
     rest = value.affine - af.variable(iterator)
@@ -334,7 +338,7 @@ def _is_place(value: Value, iterator: str) -> bool:
 
 
 def _at(value: Value, iterator: str, place: Read) -> Value:
-    """Returns an affine value with the iterator in it replaced by a read of the scalar, `place`."""
+    """Returns an affine value with `place`, a read of the scalar that has the iterator's value, instead of the iterator."""
     if not isinstance(value, Integer) or iterator not in value.affine.names:
         return value
     rest = value.affine - af.variable(iterator)

@@ -20,7 +20,7 @@ from polyml.quasi_affine.affine import Affine
 def unified(nest: Nest) -> Nest:
     """Returns the nest with each size that a requirement says to equal an expression replaced by that expression.
 
-    The requirements stay, and test it.
+    The requirements stay in the nest, since each call has to be tested for them.
     """
     names: dict[str, Affine] = {}
     order = {p.name: position for position, p in enumerate(nest.parameters) if p.is_size}

@@ -77,6 +77,8 @@ class _Substituter:
     def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
         """Returns the block with its scalars substituted into their uses, inner blocks first.
 
+        Assignments to scalars that are not read any more are left out.
+
         live_out: the scalars that are read after the block
         """
         nodes = list(self._inner(body, live_out))
@@ -106,7 +108,10 @@ class _Substituter:
         return reversed(result)
 
     def _before(self, node: Node, live: frozenset[str]) -> frozenset[str]:
-        """Returns the scalars that are live before a node, given those that are live after it."""
+        """Returns the scalars whose values at a node are still needed, by the node itself or after it.
+
+        live: the scalars whose values are needed after the node
+        """
         if isinstance(node, Assign):
             after = live - {node.array} if not node.subscripts else live
             return after | (self.read_names(node.value) & self.scalars)

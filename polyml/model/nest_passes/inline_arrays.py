@@ -45,9 +45,9 @@ _SIZE_LIMIT = 200  # nodes of the value that results
 
 
 def contract(nest: Nest) -> Nest:
-    """Returns the nest without local arrays that only pass values on: their values are computed where they are used.
+    """Returns the nest without those local arrays that are assigned once: the assigned value is computed again where it is used.
 
-    It must not be used where arguments may share memory.
+    Arrays stay whose uses do not allow it. It must not be used where arguments may share memory.
     """
     return with_body(nest, _ArrayInliner(nest).block(nest.body))
 
@@ -102,7 +102,7 @@ class _ArrayInliner:
         return node if body is node.body else replace(node, body=body)
 
     def _definition(self, node: Node) -> _ArrayDefinition | None:
-        """Returns the definition of a whole local array that a node is; None for any other node.
+        """Returns the definition that a node is: loops that assign all elements of a local array. It is None for any other node.
 
         It is None, too, where something else writes the array, or where the value reads the array itself or may raise.
         """
@@ -154,10 +154,10 @@ class _ArrayInliner:
         return True
 
     def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _ArrayDefinition) -> bool:
-        """Returns whether a read of a defined array may be replaced by the value that its element has.
+        """Returns whether a read of a local array may be replaced by the expression that was assigned to its element.
 
-        The read has to be inside the array, and of another element in each iteration of the loops around it; a cheap value may also
-        be computed again for the same element.
+        The read has to be inside the array. It also has to be of another element in each iteration of the loops around it, so that
+        nothing is computed twice; for a cheap expression this is not needed.
 
         loops: the loops around the read
         """
@@ -180,7 +180,7 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
 
 
 def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
-    """Returns whether a node is one assignment, perhaps in loops, to another element in each iteration.
+    """Returns whether a node is an assignment, alone or in loops, each iteration of which writes an element of its own.
 
     Where the written array is one of `operands`, the value may read no other of its elements than the one that is written.
     """

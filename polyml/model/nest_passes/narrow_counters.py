@@ -184,7 +184,7 @@ def _summed(node: Node, names: set[str]) -> Node:
 
 
 def _change(value: Value, name: str) -> Value | None:
-    """Returns the value by which an assigned value changes the counter `name`; None where it sets the counter to something else."""
+    """Returns by how much an assigned value differs from the counter `name`; None where it is no counter changed by small steps."""
     if isinstance(value, Read):
         return Integer(Affine(0), dtype=I64) if value.array == name else None
     if isinstance(value, syntax.IfExp):

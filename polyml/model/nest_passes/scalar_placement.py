@@ -121,7 +121,7 @@ class _Placer:
         return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
 
     def _never_touches(self, node: Node, final: Assign, context: IterationContext) -> bool:
-        """Returns whether a node never touches the element that `final` writes in the same iteration of the loops around both.
+        """Returns whether a node never reads or writes the element that `final` writes, in the same iteration of the loops around.
 
         context: the loops and guards around the node
         """

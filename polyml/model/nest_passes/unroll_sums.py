@@ -85,7 +85,8 @@ def _straight(node: Node) -> list[Node] | None:
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
     """Returns whether all iterations of a loop assign the same elements, and each iteration of the loops around it other ones.
 
-    For a scalar it is enough that it begins anew: it is assigned in front of the loop, or in the loop before it is read.
+    A scalar need not be another one in each of those: it is enough that it is assigned in front of the loop, or in the loop before
+    it is read.
 
     copies: the loop's iterations, unrolled
     before: the nodes in front of it in its block

@@ -20,9 +20,9 @@ from polyml.model.core.scop import Access, Index, Scop, Statement, Value
 
 
 def rebase(scop: Scop) -> Scop:
-    """Returns the SCoP in which iterators of slices count from the beginning of the array that the statement writes.
+    """Returns the SCoP in which the iterator of a slice is the subscript that is written, not the position inside the slice.
 
-    Such an iterator is then a subscript of the written element: A[k + 1 + i, k] becomes A[i, k]. The order of the instances stays.
+    A statement that writes A[k + 1 + i, k] for i >= 0 then writes A[i, k] for i >= k + 1. The order of the instances stays.
     """
     back = {s.name: found for s in scop.statements.values() if (found := _from_absolute(s)) is not None}
     if not back:

@@ -36,10 +36,10 @@ EXPANSION_OPERATIONS = 300_000  # of isl, ten times what PolyBench needs
 def expand_arrays(
     scop: Scop, found: Dependences, free: Mapping[str, Reduction], sizes: Mapping[str, int]
 ) -> tuple[Scop, Dependences]:
-    """Returns the SCoP with arrays expanded that each iteration of outer loops fills anew, and its dependences.
+    """Returns a SCoP in which each iteration of outer loops has its own copy of arrays that it fills anew, and its dependences.
 
-    The outer loops are then parallel. Only arrays in which sums are accumulated are expanded. SCoP and dependences are unchanged
-    where isl's budget is exceeded.
+    The outer loops are then parallel. Only arrays in which sums are accumulated are expanded. Both are returned unchanged where isl
+    would need too many steps.
 
     found: the dependences of the SCoP
     free: the updates whose order is free, by statement
@@ -96,9 +96,9 @@ def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, 
 
 
 def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Scop | None:
-    """Returns the SCoP whose statements `users` use the expanded array; None where final values cannot be copied back.
+    """Returns the SCoP whose statements `users` use the expanded array in place of `array`.
 
-    The final values of an array that is an argument are copied back into it.
+    A local array is dropped; the final values of any other are copied back into it. The result is None where that is not possible.
 
     users: all statements that use the array
     wide: the expanded array
@@ -143,10 +143,7 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
 
 
 def _are_free(users: Sequence[Statement], depth: int, found: Dependences) -> bool:
-    """Returns whether no dependence between the `users` leads from one iteration of the `depth` outer loops to another.
-
-    users: statements
-    """
+    """Returns whether all dependences between the statements `users` stay inside one iteration of the `depth` outer loops."""
     maps = (polyhedra.extract_map(found.validity, a.domain, b.domain) for a in users for b in users)
     return all(m.is_subset(polyhedra.equal_first(m, depth)) for m in maps)
 
@@ -173,9 +170,13 @@ def _access(like: Access, array: str, subscripts: tuple[isl.PwAff, ...], stateme
 
 
 def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Statement | None:
-    """Returns the statement array[e] = wide[the last iteration that wrote e, e], which copies the final values back.
+    """Returns the statement array[e] = wide[i, e], which copies the final values back: iteration i is the last that wrote e.
 
     The result is None where that iteration is not one expression.
+
+    users: all statements that use the array
+    wide: the expanded array
+    starts: the first values of the loops that it is expanded over
     """
     name = f"S{len(scop.statements)}"
     writers = [s for s in users if s.write.array == array.name]

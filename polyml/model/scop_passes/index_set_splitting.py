@@ -76,9 +76,9 @@ def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
 
 @dataclass(frozen=True)
 class Partition:
-    """A Partition divides a domain into pieces whose own instances do not depend on each other.
+    """A Partition divides a statement's domain into pieces, so that no two instances of the same piece depend on each other.
 
-    That holds within one iteration of the `depth` outer loops.
+    This holds within each iteration of the `depth` outer loops, not from one to another.
 
     pieces: disjoint sets { S[i] } whose union is the domain
     """
@@ -99,7 +99,7 @@ def freeing_partitions(scop: Scop, found: Dependences) -> dict[str, Partition]:
 
 
 def _freeing_partition(statement: Statement, found: Dependences) -> Partition | None:
-    """Returns the partition of a statement whose pieces are free of dependences inside as few outer loops as possible.
+    """Returns the partition of a statement's domain that has the least `depth`: the fewest outer loops around independent pieces.
 
     The result is None where the statement cannot be divided so, or gains nothing.
     """
@@ -138,7 +138,7 @@ def _are_separate(waiting: isl.BasicMap) -> bool:
 
 
 def _sides(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """Yields for each constraint that bounds the sources or the sinks of a dependence the parts into which it cuts the space.
+    """Yields ways to cut the space in parts, one for each constraint that bounds the sources or the sinks of the dependences.
 
     waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
     depth: only constraints on dimensions from this one on count

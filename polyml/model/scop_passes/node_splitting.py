@@ -26,9 +26,9 @@ from polyml.model.scop_passes.scalar_expansion import ranges
 
 @dataclass(frozen=True)
 class _SplitNode:
-    """A _SplitNode says what a copy has to hold: elements of an array that statements read in an iteration of the outer loops.
+    """A _SplitNode describes a copy of those elements of an array that some statements read and other instances overwrite later.
 
-    before: the statement before which the copy has to run
+    before: the statement before which the copy has to run, in each iteration of the outer loops
     dims: the numbers of the readers' iterators over which the copy runs: the outer ones, and those in the read's subscripts
     readers: pairs (statement, position of the read among its reads)
     """
@@ -42,12 +42,13 @@ class _SplitNode:
 def split_nodes(scop: Scop, inner: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> tuple[Scop, dict[str, str]] | None:
     """Returns the SCoP with new statements that copy elements which `readers` read, and which other instances overwrite later.
 
-    The readers then read the copies. The result is (SCoP, the statement before which each new one runs, by its name); None where
-    nothing is copied. The schedule does not have the new statements yet.
+    The readers then read the copies. The result is a pair: this SCoP, and for the name of each new statement the statement before
+    which it has to run, which the caller puts into the schedule. It is None where nothing is copied.
 
     inner: the statements of a nest in the order in which they run in each iteration of its `depth` outer loops; none of them has
         dependences within such an iteration
-    readers: some of these statements, each with the set { S[i] } that the copies are made for; the statement may have a part of it
+    readers: some of these statements, each with the instances { S[i] } that the copies are made for, which may be more than its
+        domain
     """
     found = _InnerStatements(scop, inner, depth).split_nodes(readers)
     if not found:
@@ -113,9 +114,9 @@ class _InnerStatements:
         return False
 
     def _reads_the_same(self, node: _SplitNode, later: _SplitNode, access: Access) -> bool:
-        """Returns whether the reader of `later` can use the copy of `node`: both need the same elements in the same iterations.
+        """Returns whether the reader of `later` can use the copy of `node`: both read the same elements in the same iterations.
 
-        No statement between may write one of these elements in the same iteration of the outer loops.
+        No statement that runs between the two readers in an iteration of the outer loops may write one of these elements.
 
         access: the only read of `later`
         """
@@ -142,7 +143,7 @@ def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, star
 
     first: the first of the readers
     array: the array of the copies
-    every: { S[i] }, a set of instances of that reader, not only its domain, for all of which copies are made
+    every: { S[i] }, the instances of that reader for which copies are made, which may be more than its domain
     starts: the first value of each iterator of the copy
     name: that of the new statement
     """

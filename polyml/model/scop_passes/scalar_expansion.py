@@ -27,7 +27,8 @@ from polyml.model.core.source_order import loop_paths
 def expand(scop: Scop) -> Scop:
     """Returns the SCoP with local scalars expanded to arrays, which have an element per iteration of outer loops.
 
-    They are the most loops in each of whose iterations the scalar is assigned before it is read. The source order stays.
+    These are as many loops as possible in each of whose iterations the scalar is assigned before it is read. The source order
+    stays.
     """
     results = {r.array for r in scop.results if isinstance(r, ScalarResult)}
     scalars = [a for a in scop.arrays.values() if not a.shape and a.role is Role.LOCAL and a.name not in results]
@@ -62,7 +63,7 @@ def uses(statement: Statement, name: str) -> bool:
 def _defined_domain(name: str, users: list[Statement], paths: Mapping[str, tuple[int, ...]], context: isl.Set) -> isl.Set | None:
     """Returns the iterations { [i] } of the outer loops over which a scalar can be expanded; None where there are no such loops.
 
-    They are the most loops around all its users in each of whose iterations it is assigned before it is read.
+    They are as many outer loops as possible, shared by all its users, in each of whose iterations it is assigned before it is read.
 
     users: the statements that use the scalar
     paths: the loops around each statement, as `source_order.loop_paths` numbers them
@@ -86,9 +87,9 @@ def common_depth(paths: list[tuple[int, ...]]) -> int:
 
 
 def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set) -> isl.Set | None:
-    """Returns the iterations { [i] } of the `depth` outer loops that assign the scalar first, in statements outside inner loops.
+    """Returns the iterations { [i] } of the `depth` outer loops in which the first use of the scalar is an assignment.
 
-    The result is None where an iteration uses the scalar without doing so.
+    That assignment is not inside further loops. The result is None where the scalar is used in an iteration without it.
 
     users: the statements that use the scalar, in source order
     """

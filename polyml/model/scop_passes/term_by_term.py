@@ -17,7 +17,7 @@ from polyml.model.core.scop import Load, Scop, Statement, Value
 
 
 def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
-    """Returns the SCoP in which float sums of products are added to their accumulator product by product.
+    """Returns the SCoP in which float sums of products are added term by term: s += a*b + c*d becomes s = (s + a*b) + c*d.
 
     found: the updates whose order is free, by statement; only these statements change
     """

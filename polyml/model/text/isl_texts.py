@@ -26,9 +26,11 @@ _Read = TypeVar("_Read", isl.Set, isl.Map, isl.PwAff)
 
 
 class IslTexts:
-    """An IslTexts writes and reads isl objects in the text of a SCoP, with parameters left out that can be inferred.
+    """An IslTexts writes sets, relations and functions of isl into the text of a SCoP, and reads them from it.
 
-    It remembers the parameters of the last object of a statement, by which those of the next one are inferred.
+    The list of parameters of an object, the [N, M] of "[N, M] -> { ... }", is left out where it can be inferred. Outside statements
+    that is a list of those that the object's text mentions; in a statement those of the object before it, which are remembered,
+    come first.
 
     parameters: all those of the SCoP, in their order
     """
@@ -38,11 +40,11 @@ class IslTexts:
         self._before: tuple[str, ...] = ()  # the parameters of the last object of a statement
 
     def written(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
-        """Returns the text of an object that is not part of a statement."""
+        """Returns the text of an object outside statements; it has no list of parameters where they are those that it mentions."""
         return self._without_names(value, self._mentioned)
 
     def written_after(self, value: isl.Set | isl.Map | isl.PwAff) -> str:
-        """Returns the text of an object that is part of a statement, and remembers its parameters."""
+        """Returns the text of an object in a statement, and remembers its parameters: those of the next may follow from them."""
         text = self._without_names(value, self._following)
         self._before = polyhedra.parameter_names(value)
         return text
@@ -118,16 +120,16 @@ class IslTexts:
         return tuple(name for name in self._parameters if name in words)
 
     def _following(self, text: str) -> tuple[str, ...]:
-        """Returns the parameters that an object of a statement has where its text names none.
+        """Returns the parameters of an object in a statement whose text has no list of them.
 
-        They are those of the object of a statement before it, followed by any others that the text mentions.
+        They are those of the object in a statement before it, followed by any others that the text mentions.
         """
         return tuple(dict.fromkeys((*self._before, *self._mentioned(text))))
 
     def _named(self, text: str, usual: Callable[[str], tuple[str, ...]]) -> str:
-        """Returns an object's text in isl's full syntax, [N] -> { ... }, with parameters in front also where they were left out.
+        """Returns an object's text with its list of parameters in front, "[N] -> { ... }", also where it was left out.
 
-        usual: returns the parameters that a text in braces leaves out
+        usual: returns the parameters of a text that has no list of them
         """
         names = usual(text) if text.startswith("{") else ()
         return f"[{', '.join(names)}] -> {text}" if names else text

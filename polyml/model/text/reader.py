@@ -167,7 +167,7 @@ class _ScopReader:
         )  # fmt: skip
 
     def below(self, word: str) -> Line:
-        """Returns the next line, of which the first word, `word`, is read. Raises TextError unless it is indented and begins so."""
+        """Returns the next line, with its first word taken. Raises TextError unless it is indented and this word is `word`."""
         line = self.lines.next(f"`{word}`", _STEP)
         line.expect(word)
         return line

@@ -82,7 +82,7 @@ def labels(arrays: Iterable[str]) -> list[str]:
 
 
 class LeafTypes:
-    """A LeafTypes knows the types that a value's leaves have without being written in the text.
+    """A LeafTypes knows the type that a leaf of a value has where the text has none: that of the array or argument that it reads.
 
     params: the kernel's arguments and their types
     arrays: by name
@@ -94,7 +94,10 @@ class LeafTypes:
         self.reads: tuple[Access, ...] = ()  # of the current statement
 
     def natural(self, leaf: Expr) -> DType | None:
-        """Returns the type that a leaf of a value has when none is written; None where it is unknown."""
+        """Returns the type that a leaf has where the text has none; None where its array is unknown.
+
+        It is the type of the array or argument that the leaf reads, and PYINT, Python's int, for any other leaf.
+        """
         match leaf:
             case Load():
                 return self._element(self.reads[leaf.access].array)
