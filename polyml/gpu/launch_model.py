@@ -76,7 +76,9 @@ class MappedKernel:
 
     @cached_property
     def _dims(self) -> tuple[int, ...]:
-        """Returns, for each axis of the blocks, the position of its loop among those of the host and the grid, outermost first."""
+        """Returns, for each axis of the blocks, the position of its loop. Positions count the loops of the host, then those of the
+        grid.
+        """
         names = [around.name for around in self.kernel.nest.grid]
         return tuple(len(self.kernel.nest.host) + names.index(axis.loop.name) for axis in self.mapped.axes)
 
@@ -199,7 +201,7 @@ class MappedKernel:
         return min(requested - stored, once * self.blocks) + stored + copied, True
 
     def _middle_block(self) -> tuple[tuple[int, int], ...]:
-        """Returns, for each loop of the host and the grid, its first and last value in a block in the middle of the grid."""
+        """Returns, for each loop of the host and the grid, its first and last value in the block in the middle of the grid."""
         sizes = self._sizes
         ends = []
         for dim, (value, _) in enumerate(self.kernel.middle):

@@ -23,7 +23,7 @@ from polyml.machines.roofline import Roof, Roofline
 
 
 def multiprocessors(found: Launches) -> int:
-    """Returns how many multiprocessors have something to do in a launch, as the mean over the launches."""
+    """Returns how many multiprocessors have something to do in a launch, if each launch has the mean number of blocks."""
     return max(1, min(found.kernel.machine.parts, -(-found.blocks // found.kernel.launches)))
 
 

@@ -68,7 +68,9 @@ class CudaKernel:
 
     @cached_property
     def groups(self) -> tuple[tuple[ThreadAccess, ...], ...]:
-        """Returns groups of those loads and stores that are made at the same values of loops and have elements of the same size."""
+        """Returns the loads and stores in groups: those of a group are made at the same values of loops, and their elements have
+        one size.
+        """
         found: list[list[ThreadAccess]] = []
         for use in self.uses.uses:
             same = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))

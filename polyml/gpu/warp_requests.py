@@ -239,9 +239,7 @@ class WarpRequests:
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns two arrays [entry of the columns, warp]: whether all lanes of a warp make the access, and whether any of them
-        may.
-        """
+        """Returns two arrays [entry of the columns, warp]: whether each lane of a warp makes the access, and whether any may."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
         for part, item in product(self._parts, self._items):

@@ -24,7 +24,7 @@ class AssignmentParser:
     """An AssignmentParser turns the assignments of one Python function into those of `syntax`.
 
     loops: the variables of the loops around the statement that is parsed, outermost first
-    branches: how many conditions are around that statement
+    branches: how many branches of `if` statements are around that statement
     """
 
     def __init__(self, expressions: ExpressionParser):

@@ -45,8 +45,8 @@ class CallParser(NameLookup, ABC):
     """A CallParser turns the calls in one function's expressions into expressions of `syntax`.
 
     before: a list of statements that must run before the one that is parsed, such as those of an inlined function
-    inline: a function that parses the call of a Python function
-    allocate: a function that parses the call of a function such as np.zeros
+    inline: is called with the call of a Python function; adds the function's statements to `before`, and returns its results
+    allocate: is called with a call such as np.zeros(n) inside an expression; returns the name of the allocated array
     """
 
     def __init__(

@@ -70,7 +70,7 @@ def binds_view(stmt: ast.stmt) -> bool:
 
 
 def _bound(node: ast.AST) -> str | None:
-    """Returns the name that the node binds, or None if it binds none."""
+    """Returns the name that the node itself binds, as the target of an assignment or a loop; None if it binds none."""
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
 
 

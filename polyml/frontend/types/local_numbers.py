@@ -16,10 +16,10 @@ from polyml.source import Loc
 
 
 class ReachingState(NamedTuple):
-    """A ReachingState holds the definitions that reach one place in the kernel.
+    """A ReachingState holds the definitions that reach one place in the kernel, by name.
 
-    usual: the definitions that reach it if every loop runs
-    any: the definitions that reach it whether loops run or not
+    usual: the definitions that reach it if every loop runs at least once
+    any: these, and those that reach it only if some loop does not run
     """
 
     usual: Reaching

@@ -51,8 +51,11 @@ def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _part(name: str):
-    """Returns the function that lowers np.real or np.imag, by its name. Of a complex array in memory it returns a view, to whose
-    elements a kernel may assign; of anything else, new values.
+    """Returns the function that lowers np.real or np.imag, by its name.
+
+    The result is a view of a complex array in memory, to whose elements a kernel may assign; of anything else, it is new values.
+
+    name: "real" or "imag"
     """
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
