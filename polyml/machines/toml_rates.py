@@ -117,7 +117,7 @@ class Figures:
 
         A text is one part's rate. A table has those of one part and of all under `one` and `all`, and may tell their origin.
 
-        kind: what is measured, of `units.UNITS`.
+        kind: what is measured, a key of `units.UNITS`.
         """
         inside, keys, origin, source = self._told(table, key)
         clocks = {"one": self.frequency.one, "all": self.frequency.all}

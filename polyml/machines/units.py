@@ -54,7 +54,7 @@ class Quantity:
 def quantity(text: str, kind: str) -> Quantity:
     """Returns the number with a unit that a text says, in the kind's basic unit: bytes, Hz, bytes/s, operations/s, s, J, J/byte.
 
-    kind: what is measured, of UNITS.
+    kind: what is measured, a key of UNITS.
 
     Raises ConfigError for text without a number or a unit, and for numbers that are not positive.
 
@@ -97,7 +97,7 @@ _SHOWN = {"frequency": "Hz", "bandwidth": "B/s", "operations": "FLOP/s", "intege
 def shown(value: float, kind: str) -> str:
     """Returns a value as text with three digits and a unit.
 
-    kind: what is measured, of UNITS, or "integers" for operations on them.
+    kind: what is measured, a key of UNITS, or "integers" for operations on them.
 
     >>> shown(32768, "size"), shown(3.4e10, "bandwidth"), shown(117.24e9, "operations")
     ('32 KiB', '34 GB/s', '117 GFLOP/s')
