@@ -16,10 +16,10 @@ from polyml.ops.operands import ConvolutionArrays
 class Algorithm:
     """An Algorithm is one way to compute a convolution.
 
-    refusal: returns why the algorithm does not apply, or "".
+    refusal: returns why the algorithm does not apply, or "" where it does.
     terms: returns the parts of its cost with their estimated seconds.
     run: computes the convolution on a number of threads and fills the result.
-    keeps_sums: whether each result is the sum of the definition's products, in some order.
+    keeps_sums: whether it adds up the products of the convolution's definition, in any order.
     """
 
     refusal: Callable[[Geometry], str]

@@ -36,17 +36,17 @@ def _collect(value: Value, is_certain: bool, order: dict[int, Value], certain: s
 
 
 def may_raise(value: Value) -> bool:
-    """Returns whether evaluating a value may raise an OverflowError, which must happen even where nobody needs the result."""
+    """Returns whether evaluating a value may raise an OverflowError; if so, it is evaluated even where nobody needs the result."""
     return any(map(_may_raise, subvalues(value)))
 
 
 def always_may_raise(value: Value) -> bool:
-    """Returns whether a sub-expression that is evaluated whatever the data are may raise an OverflowError."""
+    """Returns whether a part of a value that is always evaluated, whatever the data are, may raise an OverflowError."""
     return any(_may_raise(part) and not may for part, may in operations(value))
 
 
 def _may_raise(part: Value) -> bool:
-    """Returns whether an operation may raise an OverflowError when its operands have been evaluated."""
+    """Returns whether an operation by itself, apart from the evaluation of its operands, may raise an OverflowError."""
     if isinstance(part, syntax.Cast):
         before = part.operand.dtype
         if part.to == PYINT:

@@ -151,9 +151,12 @@ def _accumulator(statement: Statement) -> int | None:
 
 
 def _update_operator(value: Value, access: int, is_float: bool) -> str | None:
-    """Returns the operator by which a value updates the accumulator; "" where the value is the accumulator, None for anything else.
+    """Returns the operator by which a value updates the accumulator, a read; None where it does anything else.
 
-    access: the number of the read that is the accumulator
+    For a value that is just the accumulator it is "".
+
+    access: the position, in `reads`, of the read of the accumulator
+    is_float: whether the accumulator is a float, which may be NaN
     """
     if isinstance(value, Load):
         return "" if value.access == access else None
@@ -180,17 +183,23 @@ def _binary_operator(value: syntax.Binary, access: int, is_float: bool) -> str |
 
 
 def _commutative_operator(operator: str, left: Value, right: Value, access: int, is_float: bool) -> str | None:
-    """Returns `operator` where one operand is an update by it and the other one does not read the accumulator, else None.
+    """Returns `operator` where one operand updates the accumulator by it, or is it, and the other operand does not read it.
 
-    access: the number of the read that is the accumulator
+    The result is None for any other operands.
+
+    access: the position, in `reads`, of the read of the accumulator
+    is_float: whether the accumulator is a float, which may be NaN
     """
     return _operator_between(operator, left, right, access, is_float) or _operator_between(operator, right, left, access, is_float)
 
 
 def _operator_between(operator: str, update: Value, other: Value, access: int, is_float: bool) -> str | None:
-    """Returns `operator` where `update` is an update by it and `other` does not read the accumulator, else None.
+    """Returns `operator` where `update` updates the accumulator by it, or is the accumulator, and `other` does not read it.
 
-    access: the number of the read that is the accumulator
+    The result is None for any other operands.
+
+    access: the position, in `reads`, of the read of the accumulator
+    is_float: whether the accumulator is a float, which may be NaN
     """
     if _mentions(other, access) or _update_operator(update, access, is_float) not in ("", operator):
         return None
@@ -200,9 +209,10 @@ def _operator_between(operator: str, update: Value, other: Value, access: int, i
 def _select_operator(value: syntax.IfExp, access: int, is_float: bool) -> str | None:
     """Returns the operator by which a select updates the accumulator m, else None.
 
-    `x if x > m else m` is max(m, x), and `m op x if c else m` is a conditional update by `op`.
+    `x if x > m else m` is max(m, x), and `m op x if c else m` is an update by `op` under the condition c.
 
-    access: the number of the read that is the accumulator
+    access: the position, in `reads`, of the read of the accumulator
+    is_float: whether the accumulator is a float, which may be NaN
     """
     if not _mentions(value.condition, access):
         branches = (_update_operator(value.then, access, is_float), _update_operator(value.orelse, access, is_float))

@@ -354,7 +354,7 @@ def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iter
 
 
 def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
-    """Returns a formula, simplified by what is known of some names; unchanged where floors of these names would stay.
+    """Returns a formula, simplified by what is known of some names; unchanged where floors with these names would be left.
 
     multiples: (step, remainder) of each name that is known to be step * n + remainder
     """

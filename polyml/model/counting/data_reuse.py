@@ -260,7 +260,8 @@ def _subscripts(access: Access) -> str:
 def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[ReadSources]], dims: Sequence[int]) -> list[Projection]:
     """Returns projections along the constant distances at which one instance of a statement uses a value that another one made.
 
-    Each maps the instances on a line along a distance to one point. The distances are linearly independent, short ones first.
+    Each one maps all instances on a line in the direction of a distance to one point. The distances are linearly independent; short
+    ones come first.
 
     flows: the sources of reads, by statement
     dims: the dimensions that identify an instance

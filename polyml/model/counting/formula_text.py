@@ -145,7 +145,9 @@ def divided(poly: Poly, by: Poly) -> Poly | None:
 
 
 def code(poly: Poly, names: Mapping[str, str]) -> tuple[str, int]:
-    """Returns (expression, divisor): the quasi-polynomial is the value of this Python expression over integers by the divisor.
+    """Returns a quasi-polynomial as (expression, divisor): its value is that of the expression, divided by the divisor.
+
+    The expression is Python code over integers, the divisor is an integer.
 
     names: the name of the Python variable of each parameter
     """

@@ -41,10 +41,10 @@ def tidy(rows: list[Row]) -> list[Row] | None:
 def difficulty(name: str, least: list[Row], value: Poly) -> tuple:
     """Returns a sort key of an unknown: the one that should be summed over first has the least key.
 
-    It compares whether the unknown is in a floor of `value`, then how many terms are in rows that bound it only after a division,
-    then how many pairs (lower bound, upper bound) it has.
+    It compares whether the unknown is in a floor of `value`, then how many terms the rows have in which its coefficient is not 1 or
+    -1, then how many pairs (lower bound, upper bound) it has.
 
-    least: the rows that bound the unknowns
+    least: the rows, at least 0, that bound the unknowns
     value: what is summed
     """
     factors = [r[0][name] for r in least if r[0].get(name)]

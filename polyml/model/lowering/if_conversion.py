@@ -73,7 +73,7 @@ def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
 def _renamed(
     branch: tuple[Assign, ...], predicate: Value, rename: Callable[[str], str | None]
 ) -> tuple[list[Assign], dict[str, str]]:
-    """Returns the assignments of one branch with its scalars renamed, and the last new name of each scalar.
+    """Returns the assignments of one branch with new names for its scalars, and the last of the new names of each scalar.
 
     predicate: the condition of the branch
     rename: returns a new scalar for a local one, None for an array or scalar that has to stay

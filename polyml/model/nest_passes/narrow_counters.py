@@ -51,7 +51,10 @@ def counters_in_64_bits(nest: Nest) -> Nest:
 
 
 def _counters(nest: Nest) -> frozenset[str]:
-    """Returns the names of the scalars that only count: they are set to small numbers, or to each other changed by small steps."""
+    """Returns the names of the scalars that only count.
+
+    They are set to small numbers, to each other, or to each other plus or minus a small step.
+    """
     results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
     names = {
         name for name, a in nest.arrays.items()
@@ -64,7 +67,7 @@ def _counters(nest: Nest) -> frozenset[str]:
 
 
 def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
-    """Returns those of the scalars `names` that an assignment changes by a step, and those that are copied from or to them.
+    """Returns those of the scalars `names` that an assignment changes by a step, and those that are copied from or to such ones.
 
     every: all assignments to the scalars
     """

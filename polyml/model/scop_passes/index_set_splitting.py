@@ -99,7 +99,7 @@ def freeing_partitions(scop: Scop, found: Dependences) -> dict[str, Partition]:
 
 
 def _freeing_partition(statement: Statement, found: Dependences) -> Partition | None:
-    """Returns the partition of a statement's domain that has the least `depth`: the fewest outer loops around independent pieces.
+    """Returns the partition of a statement's domain into independent pieces whose `depth` is the least possible.
 
     The result is None where the statement cannot be divided so, or gains nothing.
     """

@@ -74,16 +74,19 @@ def split_nodes(scop: Scop, inner: Sequence[str], depth: int, readers: Mapping[s
 
 
 class _InnerStatements:
-    """An _InnerStatements holds the statements of a nest, as they run in each iteration of its `depth` outer loops."""
+    """An _InnerStatements holds the statements of a nest in the order in which they run in an iteration of its outer loops.
+
+    depth: how many outer loops there are
+    """
 
     def __init__(self, scop: Scop, inner: Sequence[str], depth: int) -> None:
         self._scop, self._inner, self._depth = scop, inner, depth
         self._order = SourceOrder(scop)
 
     def split_nodes(self, readers: Iterable[str]) -> list[_SplitNode]:
-        """Returns what is to be copied: elements that `readers` read and other instances overwrite later.
+        """Returns the copies to be made: of elements that `readers` read and other instances overwrite later.
 
-        Reads of the same values share a copy, and so a _SplitNode.
+        Reads of the same values share a copy, described by one _SplitNode.
         """
         found: list[_SplitNode] = []
         for name in self._inner:
