@@ -68,14 +68,14 @@ class NestInterface:
         self._boxes = {name: self._box(name) for name in scop.statements}
 
     def _seen_by(self, name: str, producer: str, pairs: isl.Map, reversed_sums: Mapping[str, isl.Map]) -> isl.Map:
-        """Returns flow dependences from a statement S to a statement T, with the terms of S's sums in the order in which the array
-        adds them: where S belongs to another nest and its sums are reversed (added from the last term to the first), each result
-        comes from the instance of the first term.
+        """Returns the dependences by which the statement T takes values of S, as they are once the nests run on the PEs. They
+        differ from `pairs` only where another nest than T's adds up S's sums from the last term to the first: a result then comes
+        from the instance of the first term.
 
         name, producer: the names of T and S.
         pairs: { S[p] -> T[q] : S[p] made what T[q] reads } in the source's order.
-        reversed_sums: by statement with reversed sums, { S[i] -> S[j] } from the instance of a sum's last term to that of its
-            first.
+        reversed_sums: for each statement whose sums are reversed in this way, { S[i] -> S[j] } from the instance of a sum's last
+            term to that of its first.
         """
         is_reversed = producer in reversed_sums and self.group[producer] != self.group[name]
         return pairs.apply_domain(reversed_sums[producer]) if is_reversed else pairs

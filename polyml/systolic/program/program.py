@@ -275,8 +275,9 @@ class NestProgram:
     # -- what goes out -----------------------------------------------------------------------------------------------
 
     def _stores(self, name: str, fold: FoldExtent) -> Iterator[tuple[str, Events | StridedEvents]]:
-        """Yields (statement, events) for the values of a statement that go to memory: ends of sums, last values of elements, and
-        what other folds, nests or statements use.
+        """Yields (statement's name, stores) for the values that the instances of a statement in this fold write to memory: sums
+        after their last term in the fold, values that no instance overwrites later, and those that other folds, nests or statements
+        use.
         """
         instances, write = fold.instances[name], self.datapaths[name].statement.write
         leaving = instances.intersect(self._interface.last_writers[name])
@@ -348,7 +349,9 @@ class NestProgram:
 
     @property
     def streams(self) -> dict[Register, str]:
-        """Returns the access that each register belongs to as text, without registers that have one element in all PEs."""
+        """Returns, for each register, the text of the read whose values it has. Registers with the same element in all PEs are left
+        out.
+        """
         return {(s.use.statement, s.use.read): self._recurrence.label(s.use) for s in self._recurrence.streams}
 
     def is_sum(self, register: Register) -> bool:

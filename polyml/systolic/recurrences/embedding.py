@@ -74,10 +74,11 @@ def identity(statement: Statement) -> Embedding:
 
 
 def joint_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Embedding, ...]]:
-    """Yields ways to embed all statements into one index space without sharing points, as one embedding per statement, in their
-    order.
+    """Yields ways to embed all statements into one index space, each as one embedding per statement, in their order. No two
+    statements share a point.
 
-    Ways that interleave statements along an axis come last.
+    First come those that `candidate_embeddings` yields, then those in which the statements' points alternate along an axis because
+    they would coincide otherwise.
     """
     overlapping = []
     for embeddings in candidate_embeddings(statements, flows):

@@ -218,11 +218,11 @@ def _from_producer(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, 
 
 
 def _along_wires(read: RoutedRead, targets: isl.Set, embeddings: Mapping[str, Embedding], line: Vector = ()) -> Route | None:
-    """Returns sources that bring values to the points in `targets` from where they are made, along wires where there are too many
-    distances for links; None where there are too many even so.
+    """Returns sources that bring values to the points in `targets` from where they are made: by links where there are few different
+    distances, else along wires. Returns None where there are too many distances even for wires.
 
-    line: the direction of the wires, which reach all points along it at once, so that distances along it do not count; () to allow
-        no wire.
+    line: the direction of the wires. A wire reaches all points along it at once, so distances that differ only along the line count
+        as one; () allows no wires.
     """
     found = []
     for name, users in read.produced.items():

@@ -14,8 +14,8 @@ from polyml.systolic.recurrences.value_sources import ReadKey, RoutedRead, Value
 
 
 def not_uniform(read: RoutedRead, embeddings: Mapping[str, Embedding]) -> IllegalSchedule:
-    """Returns the error for a read whose values do not come by fixed steps: it is used at different distances from where its value
-    is made, or on both sides of that.
+    """Returns the error for a read whose values do not come by fixed steps. Its text names two uses as an example: at different
+    distances from where the value is made, or in opposite directions from there.
     """
     for direction in read.reuse_directions:
         forth, back = (_towards(read, embeddings, tuple(sign * v for v in direction)) for sign in (1, -1))

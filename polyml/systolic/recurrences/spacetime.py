@@ -157,7 +157,9 @@ def determinant(rows: Sequence[Vector]) -> int:
 
 
 def smallest_pair(pairs: isl.Map | isl.UnionMap) -> polyhedra.Witness:
-    """Returns a smallest pair of a relation that is not empty."""
+    """Returns the smallest pair of a relation, by the parameters and then lexicographically, as an example for messages. The
+    relation must have one.
+    """
     found = polyhedra.witness(pairs)
     assert found is not None
     return found

@@ -213,9 +213,10 @@ def moves_text(plan: Plan, stream: DataStream) -> str:
 
 
 def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
-    """Returns in words how elements move in one direction.
+    """Returns in words how elements move by the steps of one direction: `moves +x, -y 2 links in 3 cycles`, `stays`, or for a wire
+    `reaches all along y at once`.
 
-    at_once: the words for what happens along a wire, "reaches all" or "added up".
+    at_once: the words for a wire, "reaches all" or, where it is sums that go along it, "added up".
     """
     wire = mapping.wire(direction) if direction.line else None
     if wire is not None:

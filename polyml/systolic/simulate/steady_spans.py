@@ -70,7 +70,7 @@ def grid_of(fold: FoldProgram, shape: Sequence[int], names: Iterable[str]) -> Gr
 
 
 def as_pair(values: Sequence[T], missing: T) -> tuple[T, T]:
-    """Returns two values as they are, and a single value as (missing, value), since an array of one dimension is a row."""
+    """Returns two values as they are, and (missing, value) for a single value: an array of one dimension counts as one row."""
     first, second = values if len(values) == 2 else (missing, *values)
     return first, second
 
@@ -151,7 +151,9 @@ def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[
 
 
 def _ends(runs: StridedEvents, columns: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Returns (row, column) of the PE of the first event of each cycle, and of that of the last event."""
+    """Returns ((rows, columns) of the PEs of the first events, (rows, columns) of those of the last events), each with a number for
+    every cycle.
+    """
     return np.divmod(runs.units, columns), np.divmod(runs.units + runs.unit_step * (runs.counts - 1), columns)
 
 

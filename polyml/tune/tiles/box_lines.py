@@ -106,9 +106,10 @@ def _add(
     sizes: Mapping[str, int],
     found: dict[int, float],
 ) -> float:
-    """Adds the coefficients of iterators, times the factor, to `found`; returns the constant part at these sizes, times the factor.
+    """Adds factor * coefficient to `found` for each iterator in an expression, and returns factor * the value of all that has no
+    iterator in it, for the given sizes.
 
-    terms, constant: an expression, whose quotients are taken for fractions.
+    terms, constant: the expression; a quotient in it is taken for a fraction.
     """
     rest = constant * factor
     for name, c in terms.items():
@@ -241,7 +242,7 @@ class Boxes:
 
 
 def _either(test: Any, yes: Any, no: Any) -> Any:  # numbers and arrays, as NumPy's functions take them
-    """Returns `yes` where the test holds and `no` elsewhere, as np.where does, which takes long for a single number."""
+    """Returns `yes` where the test holds and `no` elsewhere. It does what np.where does, but faster for a single bool."""
     return (yes if test else no) if isinstance(test, bool) else np.where(test, yes, no)
 
 

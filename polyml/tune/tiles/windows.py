@@ -19,7 +19,8 @@ Ends = tuple[int, int]  # the first and the last value of a loop
 
 
 def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> Ends:
-    """Returns the first and the last value of a loop of the source, over all iterations of the loops around it; (0, -1) for none.
+    """Returns (first, last), the least and the greatest value that a loop of the source has over all iterations of the loops around
+    it; (0, -1) where no instance is in it.
 
     name: the loop's, such as "S0.i".
     sizes: values of parameters.
@@ -114,12 +115,16 @@ def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]
 
 
 def within(program: Program, window: Mapping[str, Ends]) -> Program:
-    """Returns the program with loops over tiles that run only from the first to the last value that the window has for them."""
+    """Returns a smaller program: the loops over tiles that are in `window` run only from the first to the last value that it has
+    for them.
+
+    window: {name of a loop over tiles: (first value, last value)}.
+    """
     return replace(program, body=tuple(_within(node, window) for node in program.body))
 
 
 def _within(node: Node, window: Mapping[str, Ends]) -> Node:
-    """Returns a node of the program in which loops over tiles run only between the values that the window has for them."""
+    """Returns the node with its loops over tiles limited to their values in `window`, as `within` does for a whole program."""
     if isinstance(node, Instance):
         return node
     found = with_body(node, tuple(_within(inside, window) for inside in node.body))

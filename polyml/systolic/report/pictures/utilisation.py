@@ -100,7 +100,10 @@ def _band(phase: str, first: int, last: int, cycles: int) -> str:
 
 
 def _averages(active: np.ndarray, together: int) -> np.ndarray:
-    """Returns the average number of PEs at work in each group of `together` cycles, of fewer at the end."""
+    """Returns the average number of PEs at work in each group of `together` successive cycles; the last group may have fewer.
+
+    active: how many PEs are at work, by cycle.
+    """
     starts = np.arange(0, len(active), together)
     return np.add.reduceat(active, starts) / np.diff(starts, append=len(active))
 

@@ -277,12 +277,12 @@ class FoldCode:
 
     def _chain_sums(self, name: str, registers: list[str], out: str, last_begins: str, events: list[list[str]]) -> None:
         """Writes code for the results of a statement whose sums go down columns or along rows within one cycle: PE after PE adds
-        its term to the result of the PE before it, unless its own sum begins there.
+        its term to the result of the PE before it, unless a new sum begins in this PE. Where sums go down the columns, all PEs of a
+        row do this together.
 
-        All PEs of a row are computed together where sums go down the columns.
-        out: the pointer to the results.
-        last_begins: the pointer to the cycle, for each PE, in which a sum last began there.
-        events: the pointers of the loads with which sums begin.
+        name: the statement's name; registers: the pointers to its registers' values; out: the pointer to its results.
+        last_begins: the pointer to a vector that has for each PE the last cycle in which a sum began there.
+        events: the pointers to the vectors for the loads with which sums begin.
         """
         fn, read = self._fn, self._chained[name]
         operand, (*types, result) = self._fold.operands[name, read], (*self._datapaths[name].types, self._datapaths[name].result)
@@ -319,7 +319,9 @@ class FoldCode:
         return 1 if _link_of(operand).along else self._grid[1]
 
     def _padded(self, units: int) -> int:
-        """Returns `units` rounded up to a multiple of how many elements a loop over vectors takes at once; 1 for 1."""
+        """Returns `units` rounded up to the multiple of the elements that one iteration of a loop over vectors computes; 1 for a
+        single PE, which is computed without vectors.
+        """
         return 1 if units == 1 else -(-units // self._step) * self._step
 
     def _arrived(self, link: Link) -> str:

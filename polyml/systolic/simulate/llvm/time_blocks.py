@@ -300,8 +300,8 @@ class _Emitter:
             self._copies(fn, layout, first, (start, end), in_)
 
     def _rewind(self, fn: VectorFunction, layout: _RegisterLayout, vector: str, before: str) -> None:
-        """Writes code that moves all rows of a vector back to where they are before a batch, in an order in which none overwrites
-        one that is still to move.
+        """Writes code that moves all rows of a register's vector back to where they were before the batch, in such an order that
+        none overwrites one still to be moved.
         """
         rows, columns = fn.get("%words", _ROWS), fn.get("%words", _COLUMNS)
         size, last = fn.integer("mul", columns, layout.kind.size_bytes), fn.integer("sub", rows, 1)
