@@ -287,7 +287,9 @@ class _WireBroadcast:
         self._lines = broadcast.lines(grid[1]).slices
 
     def spread(self, cycle: int, vector: Vector) -> None:
-        """Changes a register's vector in place: each PE that drives a row or column in this cycle gives all its PEs its value."""
+        """Changes a register's vector in place: the value of each PE that drives a row or column in this cycle goes to all PEs
+        there.
+        """
         values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
         if self._along:
             field[self._lines[cycle]] = values[:, None]

@@ -220,9 +220,9 @@ class Boxes:
     def _fetched(self, array: str, totals: Sequence[Numbers], capacity: float, crowding: Crowding | None) -> Numbers:
         """Returns how many lines of one array the nest fetches into a cache of `capacity` lines.
 
-        Where iterations of a loop access the same lines of the array as the ones before, these lines are still in the cache if all
-        lines accessed in between fit into it. In between is one iteration of that loop; or, if a loop inside it accesses the same
-        lines in all of its iterations as well, one iteration of the innermost such loop.
+        Where all iterations of a loop access the same lines of the array, these lines are still in the cache if all lines that are
+        accessed in between fit into it. In between is one iteration of that loop; or, where the loops directly inside it repeat the
+        same lines as well, one iteration of the innermost of these.
 
         totals: for each box, how many lines of all arrays it accesses.
         crowding: as in `fetched`.

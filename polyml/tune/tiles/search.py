@@ -131,7 +131,7 @@ class TileSearch:
 
     def _expected(self, found: Mapping[tuple[int, ...], Candidate]) -> tuple[int, ...] | None:
         """Returns the sizes of the tiles that are expected to be fastest, among those whose times are not predicted yet; None where
-        none are expected to be clearly faster than the best ones so far.
+        none are expected to be clearly faster than the best one so far.
 
         The expected time has two parts: the time of the instructions, from a function of the tile sizes that is fitted to the
         programs made so far, and the time of the estimated misses.
@@ -164,8 +164,8 @@ class TileSearch:
     def _predict(self, candidate: Candidate, rates: Rates, found: dict[tuple[int, ...], Candidate]) -> None:
         """Predicts the time of the code for a candidate, and adds the candidate to `found` with this time.
 
-        The time is that of the instructions plus that of the misses. It stays None where no code can be generated; and where the
-        instructions alone take longer than the fastest candidate, whose misses are then not simulated.
+        The time is that of the instructions plus that of the misses. It stays None where no code can be generated. It also stays
+        None, and no misses are simulated, where the instructions alone take longer than all of the fastest candidate's code.
         """
         sizes, made = candidate.sizes, self._tiled(candidate.sizes)
         found[sizes] = candidate

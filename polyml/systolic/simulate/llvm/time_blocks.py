@@ -66,8 +66,8 @@ class _RegisterLayout:
     length: how many elements the vector has.
     row: how many elements lie between a row's first PE and the next row's.
     first: the position of the value of PE (0, 0) at the start of a batch.
-    step: the rows by which values move in a cycle.
-    advance: by how much the position of a PE's value grows from one cycle to the next; values stay where they are in the vector.
+    step: how many rows of PEs further a value is used with each cycle.
+    advance: what is added to the position of a PE's value with each cycle; no value is copied, each PE reads the next position.
     kind: the type of elements.
     """
 
@@ -81,7 +81,7 @@ class _RegisterLayout:
 
 class TimeBlocks:
     """A TimeBlocks runs spans of cycles in which elements enter and leave only at the array's boundary. Its compiled code serves
-    all folds on this grid that have as many loads and as many stores for each register as `fold`.
+    all folds on this grid that have as many loads and as many stores for each register as the given one.
 
     arguments: the values of scalar arguments, by name.
     """
