@@ -62,8 +62,8 @@ def _range(e: Affine, inner: Sequence[Loop]) -> tuple[Affine, int] | None:
 
 
 def _span(low: Affine, high: Affine, loops: Tiles, count: int, known: dict) -> tuple[Affine, int] | None:
-    """Returns the least value of `low` over all iterations of the first `count` loops, and the number of integers from there to the
-    greatest value of `high`; None if the number is not a constant.
+    """Returns (least, count): the least value of `low` over all iterations of the first `count` loops, and the number of integers
+    from there to the greatest value of `high`. None if that number is not a constant.
 
     The loops are eliminated one after the other, from the innermost one outwards: low is minimised and high is maximised over each.
 
@@ -121,8 +121,8 @@ def moving_names(subscripts: tuple[Affine, ...], loops: Sequence[Loop]) -> froze
 
 
 def begins_on_step(tile: Loop, low: Affine, around: Sequence[Enclosing]) -> bool:
-    """Returns whether each value of a tile loop's variable is `low` plus a multiple of the loop's step, which is the size of a
-    tile.
+    """Returns whether it is proved that each value of a tile loop's variable is `low` plus a multiple of the loop's step, the size
+    of a tile.
 
     around: the loops and guards around the tile loop.
     """

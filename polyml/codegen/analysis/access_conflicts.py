@@ -308,7 +308,7 @@ class ConflictTest:
     # -- systems -----------------------------------------------------------------------------------------------------
 
     def _context_of(self, around: Sequence[Enclosing]) -> _EnclosingFacts:
-        """Returns the constraints that hold inside of the loops and guards, as the same object each time."""
+        """Returns the constraints that hold inside of the loops and guards; for the same nodes, they are the same object."""
         key = SameNodes(around)
         if key not in self._contexts:
             self._contexts[key] = _EnclosingFacts.of(around)

@@ -52,7 +52,7 @@ class InnermostAccess:
 
     weight: how often it is made per iteration of the perfect nest.
     is_invariant: whether its element is the same in all iterations of the innermost loop.
-    jumps: whether each iteration starts a new cache line, which does not follow the last one.
+    jumps: whether each iteration accesses another cache line than the one before, and not the line next to it.
     """
 
     weight: float
@@ -261,7 +261,7 @@ class CostModel:
         return any(self.nest.is_independent(v, tuple(range(v))) for v in along)
 
     def _scans(self) -> int:
-        """Returns the number of statements in the nest that are scans (prefix sums) or reductions; lanes can compute either."""
+        """Returns how many of the nest's statements are scans (prefix sums) or reductions, which lanes can compute."""
         program = self.nest.program
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
@@ -275,8 +275,8 @@ class CostModel:
         return [*dict.fromkeys(e for e in found if e is not None)]
 
     def _in_line(self, access: AccessStrides, vector: int) -> Affine | None:
-        """Returns the expression which, added to the variable of loop number `vector`, is the position of the accessed element in
-        its cache line; None if it is not known or depends on other loops of the nest.
+        """Returns the expression which, plus the variable of loop number `vector`, counts elements from the start of a cache line
+        to the accessed one. None if that is not known, or depends on other loops of the nest.
         """
         nest_access, array = access.access, access.array
         unit = self._context.unit_dims[array]
@@ -356,8 +356,8 @@ class CostModel:
         return innermost is not None and not (access.strides[innermost].is_invariant or access.strides[innermost].is_unit)
 
     def _waits(self, innermost: int | None, accesses: Sequence[InnermostAccess]) -> float:
-        """Returns a lower bound on the cycles per iteration of the perfect nest that are spent waiting for earlier iterations'
-        results, for an innermost loop given by its position, or None for the loops in the body.
+        """Returns a lower bound on the cycles, per iteration of the perfect nest, that are spent waiting for earlier iterations'
+        results if loop number `innermost` is the innermost one, or, for None, if the loops in the nest's body are.
         """
         if innermost is None:
             return self._inner_waits

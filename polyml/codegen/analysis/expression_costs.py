@@ -61,8 +61,11 @@ def index_names(index: Index, instance: Instance) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Subvalue:
-    """A subexpression of a value: its number, which equal subexpressions share, and the loads and affine integers that it depends
-    on.
+    """A subexpression of a value.
+
+    number: the same for equal subexpressions, and another one for different ones.
+    loads: the positions, in the statement's reads, of the elements that it depends on.
+    indices: the affine integers that it depends on.
     """
 
     number: int

@@ -53,7 +53,7 @@ def scanned_read(program: Program, tests: ConflictTest, statement: Statement, in
 
 
 def _may_come_first(nest: LoopNest, instance: Instance) -> bool:
-    """Returns whether nothing that the instance accesses is written by the instances before it in the body."""
+    """Returns whether the instances before this one, directly in the nest's body, write no array that this one accesses."""
     statements = nest.program.scop.statements
     statement, before = statements[instance.statement], takewhile(lambda node: node is not instance, nest.body)
     written = {statements[node.statement].write.array for node in before if isinstance(node, Instance)}
@@ -77,7 +77,7 @@ def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...]
 
 def _passes_on(nest: LoopNest, write: NestAccess, name: str, accesses: list[NestAccess]) -> bool:
     """Returns whether the access writes the running values of a scan. There are two cases: each iteration writes an element of its
-    own, to which the next one reads to continue; or all iterations update one accumulator, which is also accessed otherwise than by
+    own, which the next one reads to continue; or all iterations update one accumulator, which is also accessed otherwise than by
     updates.
 
     name: the variable of the loop that scans.

@@ -134,8 +134,8 @@ def _iterators(first: int) -> isl.IdList:
 
 
 def _with_tile(node: Node, names: tuple[str, ...], inner: list[Node]) -> list[Node]:
-    """Returns the loops over tiles, a tree of nodes below `node`, with each instance TILE[...] replaced by the loops inside that
-    tile.
+    """Returns a node of the loops over tiles, with each instance TILE[...] in it, which stands for a whole tile, replaced by the
+    loops inside that tile.
 
     names: the parameters in `inner` that stand for the tile's position.
     inner: the loops inside a tile.

@@ -108,8 +108,8 @@ class LoopContext:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """A few iterations of the loops that the context is inside of. Constraints are tried on them: one that fails there has no
-        proof.
+        """At most four sample iterations of the loops that the context is inside of. A constraint that does not hold in one of them
+        is false, so that no proof of it need be tried.
         """
         if self.wider is not None:
             return tuple(p for p in self.wider.points if all(p.value(row) >= 0 for row in self.more))
@@ -156,7 +156,8 @@ class LoopContext:
 
     def implies(self, row: Row) -> bool:
         """Returns whether the Omega test proves the linear expression `row` to be at least 0 from the constraints of all loops at
-        once: in all iterations of the innermost loop, but maybe not in those of an outer loop in which inner ones have none.
+        once. It is then so wherever the innermost loop runs, but maybe not in an iteration of an outer loop in which inner ones do
+        not.
         """
         rows = System(least=tuple(row for bounds in self.bounds for row in bounds))
         return is_empty(self.facts & rows & System(least=(negated(row),))) is True

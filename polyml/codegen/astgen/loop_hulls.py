@@ -72,8 +72,8 @@ def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequ
     own: by statement, the constraints that bound the loop.
     here: the context around the loop.
     systems: by statement, all that is known of its instances.
-    kind: isl's option for the loop's code. `atomic` asks for one loop; with any other, unless `here.every` is set, statements have
-        to have the same bounds.
+    kind: isl's option for the loop's code. NotSimple is raised for `unroll`, and for any option but `atomic` (one loop) if the
+        statements have different bounds and `here.every` is not set.
     """
     if kind == isl.ast_loop_type.unroll:
         raise NotSimple

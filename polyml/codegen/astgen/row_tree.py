@@ -201,7 +201,9 @@ def loops_to(tree: RowTree, name: str) -> Iterator[RowLoop]:
 
 
 def defined(name: LoopName, loop: RowLoop, statement: str) -> System:
-    """Returns the equation that makes a name stand for a loop's iteration number in a statement: (value - offset) / step."""
+    """Returns constraints by which `name` is the number of a loop's iteration in a statement, (the loop's value - offset) / step.
+    Those that define the quotients in the value are included.
+    """
     terms, constant = loop.expressions[statement]
     row = {n: c // loop.step for n, c in terms.items()}
     return System((({**row, name: -1}, (constant - loop.offset) // loop.step),), tuple(quotient_bounds(terms)))

@@ -177,7 +177,8 @@ def _alternatives(domain: isl.Set, members: Sequence[isl.PwAff]) -> Iterator[Alt
 
 
 def _with_time(part: _TimedPart, where: isl.Set | None, row: Row, divisor: int) -> _TimedPart:
-    """Returns the part of a domain with one more member's value, which is row / divisor.
+    """Returns the part of a domain with the value of one more band member, row / divisor. This leaves no remainder: unless the
+    divisor is 1, an equation that says so is added to `whole`.
 
     where: the set to which the part is restricted, None for no restriction.
     """

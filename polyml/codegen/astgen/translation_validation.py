@@ -205,8 +205,8 @@ class _CoverageProof:
         self._times: list[Row] = [self._cases.row(row, start.values) for row in alternative.times]
 
     def prove(self, nodes: Sequence[MatchedNode], occurrences: Sequence[Occurrence]) -> None:
-        """Proves that the nodes run each point of the conjunction: that each is run by an instance that is matched to one of the
-        occurrences. Raises Unproved.
+        """Proves that the nodes run each point of this proof's conjunction, which is one part of a leaf's domain: an instance that
+        is matched to one of the occurrences runs it. Raises Unproved.
         """
         case = self._start.case
         equal, least = self._loop_cases.rows(self._alternative, self._start.values)

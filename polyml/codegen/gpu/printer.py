@@ -109,8 +109,8 @@ class _KernelText:
 
     @property
     def _extents(self) -> tuple[int, ...]:
-        """The numbers of the axes whose number of blocks is a parameter: all but the last of those that share the grid's third
-        axis, by which a block's number there is divided.
+        """The numbers of the axes for which the number of blocks is a parameter of the kernel. The axes from number 2 on share the
+        third axis of the grid; to divide a block's number there, all of their numbers of blocks but the last one's are needed.
         """
         return tuple(range(2, len(self._launch.axes) - 1))
 
@@ -126,7 +126,9 @@ class _KernelText:
         return "\n".join([f"{head}\n{{", *starts, *body, "}"])
 
     def _starts(self) -> Iterator[str]:
-        """Yields the C lines that declare a thread's first iterations, and its numbers in the block where a block shares memory."""
+        """Yields the C lines that declare a thread's first iteration along each axis, and, if the block has tiles in shared memory,
+        the thread's numbers in the block.
+        """
         shares = {axis.start: axis for axis in self._launch.blocks} if self._shared else {}
         for number, axis in enumerate(self._launch.axes):
             found = shares.get(axis.start)
@@ -276,7 +278,7 @@ class _KernelText:
         yield "}"
 
     def _tile_name(self, tile: SharedTile) -> str:
-        """Returns a name for a tile, which is declared in the kernel's shared memory."""
+        """Declares a tile in the kernel's shared memory, under a new name, and returns the name."""
         name, number = f"{named(tile.array)}_tile", 2
         while name in self._shared:
             name, number = f"{named(tile.array)}_tile_{number}", number + 1

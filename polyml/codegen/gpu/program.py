@@ -52,11 +52,11 @@ class LaunchAxis:
 class Version:
     """A Version is what a thread runs where a condition holds.
 
-    condition: on the sizes, the host's loops and the starts of the axes.
+    condition: on the sizes, the variables of the host's loops, and the thread's first iterations along the axes.
     body: the thread's loops, in terms of the same names.
     registers: elements that are in registers while loops of the body run.
-    staged: loops whose loads come from shared memory. Where there is one, the condition is on the starts of blocks in place of those of
-        threads, so that all threads of a block run the version or none.
+    staged: loops whose loads come from shared memory. If there are any, the condition is on the first iterations of the block, not
+        of the thread, so that all threads of a block run the version or none does.
     """
 
     condition: Condition
@@ -231,9 +231,9 @@ def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.Unio
 
 
 def _where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, parameters: Sequence[str]) -> isl.UnionSet:
-    """Returns the instances { S[i] : condition }.
+    """Returns those of the instances in which the value of a loop satisfies a condition.
 
-    around: a loop, whose value the condition calls e.
+    around: the loop; the condition calls its value e.
     condition: isl's text.
     parameters: the names of parameters in the condition.
     """
@@ -253,7 +253,9 @@ def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.Union
 
 
 def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
-    """Returns [start] -> { : start >= c }, what is known of the first iterations of the grid's threads; { : } if nothing is."""
+    """Returns [start] -> { : start >= c }, where all threads' first iterations along the axis are at least the constant c. Returns
+    { : } if no such constant is known.
+    """
     first = _blocks(axis, instances).dim_min(0)
     if not first.is_cst():
         return isl.Set("{ : }")
@@ -302,7 +304,7 @@ def _launched(name: str, nest: LaunchNest) -> isl.Set:
 def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], depth: int) -> loop_tree.Node:
     """Returns the tree of the host's loops from this depth on, around launches.
 
-    hosts: { k[h0, h1] } of each launch in order, with the loops around it.
+    hosts: for each launch k in order, the set { k[h0, h1] } of the values for which it runs, and the host's loops around it.
     """
     parts = []
     for shared, some in groupby(hosts, key=lambda host: id(host[1][depth].values) if len(host[1]) > depth else None):

@@ -77,8 +77,8 @@ class SharedTile:
     """A part of an array in shared memory.
 
     array: the array.
-    subscripts: those of the accesses that it serves.
-    dimensions: the array's, outermost first.
+    subscripts: the subscripts of the reads that get their elements from the tile.
+    dimensions: for each dimension of the array, outermost first, what the tile has of it.
     """
 
     array: str

@@ -247,7 +247,7 @@ class _StatementText:
         return self._values.dialect.unsigned(max(dtype.bits, 32))
 
     def _wrapped(self, text: str, dtype: DType) -> Text:
-        """Returns an expression, computed in unsigned numbers since C leaves signed overflow undefined, converted to the type."""
+        """Returns `text`, which computes in unsigned numbers since signed overflow is undefined in C, converted to the type."""
         return Text(f"({self._values.dialect.register_type(dtype)})({text})", _PREFIX)
 
     def _binary(self, e: syntax.Binary) -> Text:

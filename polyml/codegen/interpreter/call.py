@@ -120,7 +120,9 @@ def as_pairs(array: np.ndarray) -> np.ndarray:
 
 
 def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:
-    """Returns the array that the caller gets for a result's memory: an array of complex numbers if the memory has their parts."""
+    """Returns the array that the caller gets for the memory of a result. If the memory has the real and imaginary parts of complex
+    numbers, that is an array of complex numbers: the caller's own if it is an argument, else a new one.
+    """
     if not array.pairs:
         return memory
     if array.role is Role.ARGUMENT:

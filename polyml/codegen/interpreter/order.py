@@ -38,7 +38,9 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
 
 
 def threads(order: str) -> int:
-    """Returns the number of threads to which `walk` deals the iterations of a parallel loop in turn."""
+    """Returns the number of threads to which `walk` deals the iterations of a parallel loop in turn: 1 for the order "source", else
+    3.
+    """
     return 1 if order == "source" else 3
 
 
@@ -68,8 +70,9 @@ def evaluate(code: CodeType, values: Env) -> Any:
 
 
 class _Walk:
-    """A walk turns nodes into functions that run them for a list of environments: a dictionary { name: value } for each of the
-    iterations that the Jams around the node run together.
+    """A walk turns nodes into functions that run them for a list of environments. An environment is a dictionary { name: value } of
+    integers; the list has one for each of the iterations that the Jams (loops whose iterations run together) around the node run
+    together.
 
     An instance runs for every environment of the list before the next instance does.
     """

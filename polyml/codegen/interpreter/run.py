@@ -179,7 +179,9 @@ def _shared(value: Value) -> set[int]:
 
 
 def _remember(value: Value, function: ValueFunction) -> ValueFunction:
-    """Returns a function (env, seen) that calls `function` at most once per instance: `seen` holds the instance's values by id."""
+    """Returns a function that computes a value once per instance. `seen` has the values that the instance has computed so far, by
+    id; a value that it does not have is computed by `function` and added.
+    """
 
     def once(env: Env, seen: Seen) -> Any:
         if id(value) not in seen:

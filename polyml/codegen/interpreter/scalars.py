@@ -126,8 +126,8 @@ _NUMPY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 
 def _python_integers(op: str, a: int, b: int) -> Scalar:
-    """Returns `a op b` of Python ints; 0 for a division by zero. Raises PolymlOverflowError for powers and shifts that would take
-    long.
+    """Returns `a op b` of Python ints. By zero, // and % give 0, and / gives NaN or an infinity. Raises PolymlOverflowError for
+    powers with exponents, and left shifts by numbers, above 64, unless a is -1, 0 or 1.
     """
     if op == "/":
         return np.float64(a) / np.float64(b)
@@ -139,8 +139,8 @@ def _python_integers(op: str, a: int, b: int) -> Scalar:
 
 
 def _math(function: str, args: Sequence[Scalar]) -> Scalar:
-    """Returns the value of a function of Python's math, or, where that raises an error, of NumPy's function, which IEEE 754
-    defines.
+    """Returns the value of a function of Python's math. Where that does not exist or raises an error, the value is that of NumPy's
+    function, which IEEE 754 defines.
     """
     known = getattr(math, MATH_NAMES.get(function, function), None)
     if known is not None:

@@ -38,7 +38,7 @@ def text(program: Program) -> str:
 
 
 def program_data(program: Program) -> dict:
-    """Returns the loops of a program's body as nested dictionaries for JSON; expressions are Python texts."""
+    """Returns a program's name, and the loops of its body as nested dictionaries, for JSON. Expressions are texts as in Python."""
     return {"name": program.scop.name, "body": [_node_data(node) for node in program.body]}
 
 

@@ -130,7 +130,7 @@ class SameNodes:
 
 @dataclass(frozen=True)
 class Window:
-    """A window is the part of a local array that has memory at the time the array is used.
+    """A window is the part of a local array that has memory; it may move with the loops around.
 
     low: by dimension, the first index in it.
     lengths: by dimension, how many elements it has, None: all.

@@ -371,7 +371,7 @@ class Addresses:
         return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
 
     def whole_lines(self, size: str, more: int) -> str:
-        """Emits `size` + `more` bytes in whole cache lines, 2**63 or more if the sum is too large, and returns the SSA name."""
+        """Emits size + more, rounded up to whole cache lines, and returns the SSA name. It is 2**63 or more if the sum is."""
         return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
 
     def product(self, a: str, b: str) -> str:

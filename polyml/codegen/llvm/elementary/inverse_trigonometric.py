@@ -80,8 +80,8 @@ def _parts(fp: FloatOperations, part: int) -> list[SsaValue]:
 
 
 def _quotient(fp: FloatOperations, over: SsaValue, under: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Emits the argument reduction of arctan(over / under) to arctan(t + rest), plus pi / 4 if 2 * over > under. Returns
-    (whether 2 * over > under, t, rest).
+    """Emits the argument reduction of arctan(over / under) to arctan(t + rest), plus pi / 4 if 2 * over > under; t is a quotient
+    and rest its rounding error. Returns (whether 2 * over > under, t, rest).
     """
     middle = fp.compare(">", fp.op("fadd", over, over), under)
     total, lost = fp.fast_sum(under, over)
