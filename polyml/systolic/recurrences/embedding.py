@@ -77,8 +77,8 @@ def joint_embeddings(statements: Sequence[Statement], flows: Flows) -> Iterator[
     """Yields ways to embed all statements into one index space, each as one embedding per statement, in their order. No two
     statements share a point.
 
-    First come those that `candidate_embeddings` yields, then those in which the statements' points alternate along an axis because
-    they would coincide otherwise.
+    First come the ways of `candidate_embeddings` in which none do, then its other ways, changed so that the statements' points
+    alternate along an axis.
     """
     overlapping = []
     for embeddings in candidate_embeddings(statements, flows):

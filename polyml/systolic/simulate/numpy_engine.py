@@ -287,9 +287,7 @@ class _WireBroadcast:
         self._lines = broadcast.lines(grid[1]).slices
 
     def spread(self, cycle: int, vector: Vector) -> None:
-        """Changes a register's vector in place: the value of each PE that drives a row or column in this cycle goes to all PEs
-        there.
-        """
+        """Changes a register's vector in place: each PE that drives a row or column in this cycle gives its value to all of it."""
         values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
         if self._along:
             field[self._lines[cycle]] = values[:, None]

@@ -144,8 +144,8 @@ def _varied(
 
 
 def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
-    """Yields, for each nest of the tree that has no loops inside its innermost one, the names of its loops, such as "S0.i". Only
-    loops that contain nothing but the next loop belong to one nest.
+    """Yields the names, such as "S0.i", of the loops of each innermost nest. A nest is loops of which each has the next one as its
+    whole body; it is innermost where no further loops are inside.
     """
     if isinstance(node, Block):
         for part in node.parts:

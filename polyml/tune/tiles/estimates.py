@@ -148,8 +148,8 @@ class Estimates:
         return tuple(each.index(size) for each, size in zip(self.choices, sizes))
 
     def _choices(self) -> list[list[int]]:
-        """Returns for each loop the tile sizes that are considered: about 32 at most, fewer where there would be more than
-        `MOST_CANDIDATES` combinations.
+        """Returns for each loop the tile sizes that are considered. They are fewer for each loop where there would be more than
+        `MOST_CANDIDATES` combinations else.
         """
         line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
         for few in (32, 16, 8, 4):
@@ -164,7 +164,8 @@ class Estimates:
 
         extent: iterations of the loop.
         line: elements of a cache line.
-        parts: at most how many lines long; the greater, the more sizes there are.
+        parts: the multiples go up to this many cache lines, the equal tiles up to a quarter as many tiles; so a greater number
+            gives more sizes.
         """
         if extent <= SHORT:
             return [extent]
