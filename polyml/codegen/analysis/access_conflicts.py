@@ -41,8 +41,8 @@ class Range:
     high: tuple[Affine, ...]
 
     def facts(self, side: int = SHARED) -> list[Fact]:
-        """Returns the bounds that isl can read as constraints. side: FIRST or SECOND: on the iteration of that one of two accesses;
-        SHARED: on an iteration that both are in.
+        """Returns the bounds that isl can read, as constraints on an iteration: for the side FIRST or SECOND, that of the first or
+        second of two accesses; for SHARED, one that both are in.
         """
         mine = (variable(self.var), side)
         low = [Fact(">=", mine, (e, side)) for e in self.low if _is_isl_term(e)]
@@ -247,7 +247,8 @@ class ConflictTest:
     def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
         """Returns whether `a` and `b` may access the same element in any two iterations of `loop`, be they the same one or not.
 
-        a, b: the accesses, each with the ranges of the loops around it that are inside of `loop`: Jams and unrolled loops.
+        a, b: the accesses, each with the ranges of loops around it in `loop`: Jams (iterations that run together) or unrolled
+            loops.
         path: the loops and guards around the loop, whose iteration is the same for both.
         """
         own = loop_range(loop)
@@ -259,7 +260,7 @@ class ConflictTest:
         )
 
     def _is_possible(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns False if it is proved that no two iterations satisfy `facts` and `context` at once; otherwise True."""
+        """Returns False if it is proved that no iterations of two accesses satisfy `facts` and `context` at once; else True."""
         key = (context, tuple(facts), sides)
         if key not in self._possible:
             system, is_complete = self._system(context, facts, sides, False)
@@ -270,7 +271,7 @@ class ConflictTest:
         return self._possible[key]
 
     def _is_possible_exactly(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> bool:
-        """Returns, by isl, whether some two iterations satisfy `facts` and `context`; True also if a fact is not affine."""
+        """Returns, by isl, whether iterations of two accesses may satisfy `facts` and `context`; True if a fact is not affine."""
         renamed = sides.renamed()
         try:
             constraints = [fact_text(f, renamed) for f in (*context.facts, *facts)]
@@ -347,7 +348,7 @@ class ConflictTest:
 
     def _around(self, context: _EnclosingFacts, names: frozenset, in_context: bool) -> System | None:
         """Returns the constraints of `context`, with the SCoP's on its parameters if `in_context`; None if no integers satisfy
-        them. Names other than the given ones are eliminated, unless this would lose something.
+        them. Names other than the given ones are eliminated if this is exact.
         """
         system = context.system
         if in_context and self._limits is not None:
@@ -376,8 +377,8 @@ class ConflictTest:
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
     """Returns the distances between iterations that access one element by the subscripts x and y. None unless x and y differ by
-    constants alone (uniformly generated), are linear in the chain's variables, and depend on no loop of `inner`, inside it. Bounds
-    are used of loops of constant length alone: this is quick, and the result is rarely larger than the exact set.
+    constants alone (uniformly generated), are linear in the chain's variables and have none of loops inside it (`inner`). The
+    bounds of loops without a constant length are ignored: this is quick, and the result is rarely larger than the exact set.
     """
     private = {r.var for r in inner}
     moving = {r.var for r in chain}

@@ -77,8 +77,8 @@ class LoopNest:
         return found
 
     def is_independent(self, var: int, fixed: Iterable[int], reorder: bool = False) -> bool:
-        """Returns whether loop `var` of the perfect nest carries no dependence between iterations in which the loops `fixed` have
-        equal values.
+        """Returns whether it is proved that no dependence is between different iterations of loop `var` of the perfect nest with
+        the same values of the loops `fixed`.
 
         var, fixed: positions in the perfect nest, from 0 for the outermost loop.
         reorder: whether dependences among the updates of a reduction do not count, since these may run in any order.

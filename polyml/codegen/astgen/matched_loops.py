@@ -39,7 +39,7 @@ class Divergence:
     """A divergence is the place in a schedule tree at which the paths from the root to two occurrences of statements part.
 
     shared: how many loops are around both.
-    is_first: for `a.divergence(b)`, whether a may run before b there.
+    is_first: for `a.divergence(b)`, whether the schedule lets a run before b within one iteration of these loops.
     """
 
     shared: int

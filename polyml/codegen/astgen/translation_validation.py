@@ -169,7 +169,7 @@ class _OrderProof:
         Unproved.
 
         around: the case, with the values of the variables of loops around `nodes`.
-        its: the values of the variables of loops around `others`.
+        its: the values, in the same case, of the variables of loops around `others`.
         """
         if self._cases.is_empty(around.case):
             return

@@ -304,7 +304,7 @@ def _launched(name: str, nest: LaunchNest) -> isl.Set:
 def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], depth: int) -> loop_tree.Node:
     """Returns the tree of the host's loops from this depth on, around launches.
 
-    hosts: for each launch k in order, the set { k[h0, h1] } of the values for which it runs, and the host's loops around it.
+    hosts: for each launch k in order, the set { k[h0, h1] } of the values of the host's loops for which it runs, and these loops.
     """
     parts = []
     for shared, some in groupby(hosts, key=lambda host: id(host[1][depth].values) if len(host[1]) > depth else None):

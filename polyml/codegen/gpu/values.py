@@ -66,7 +66,7 @@ class Needs:
 
     functions: names of device functions, in the order of their first use.
     numbers: arguments that are numbers, with their types.
-    status: whether the kernel may find that the call fails.
+    status: whether the kernel may find that the call fails, which it reports through a pointer, its parameter `status`.
     """
 
     functions: dict[str, None] = field(default_factory=dict)
@@ -357,7 +357,7 @@ class _StatementText:
 
 
 def _float(value: float, is_double: bool) -> Text:
-    """Returns the shortest C text that reads back to the number: as a double or, if not `is_double`, as a float with an f."""
+    """Returns the shortest C text that reads back to the number: a double's or, if not `is_double`, a float's, which ends in f."""
     ending = "" if is_double else "f"
     if math.isnan(value):
         return Text("NAN")

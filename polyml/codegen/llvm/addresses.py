@@ -105,7 +105,7 @@ class Addresses:
     names: { loop variable or other integer -> (its SSA name, the index in `scopes` of the scope in which it has its value) }.
     scopes: the function's own scope, then those of the loops around the code that is emitted now, outermost first.
     jams, path: the Jams (loops whose iterations run together) around that code; the loops and guards around it, outermost first.
-    slots_pointer, overflow: addresses: of the call's words (`SlotMap`), and of a flag that is set if a Python int leaves 64 bits.
+    slots_pointer, overflow: the addresses of the call's words (`SlotMap`) and of a flag, set if a Python int leaves 64 bits.
     """
 
     thread = "0"  # the number of the thread that runs this function

@@ -114,8 +114,8 @@ class ElementAccess(Addresses):
         self.math.forget()
 
     def row_of(self, location: Location) -> int | None:
-        """Returns the dimension along which the location's lanes are neighbours in memory; None if there is none, or if a mask,
-        complex numbers or booleans keep them from being one plain vector.
+        """Returns the dimension along which the location's lanes are neighbours in memory, so that they are one plain vector. None
+        if there is none, if there is one lane alone, or for masked lanes, complex numbers and booleans.
         """
         array = self.scop.arrays[location.array]
         if location.lanes == 1 or location.last is not None or array.pairs or array.element.kind == "b":
