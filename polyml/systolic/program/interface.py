@@ -96,8 +96,8 @@ class NestInterface:
         return self.scop.statements[name].write.array in self.accumulated_arrays
 
     def used_elsewhere(self, name: str) -> Iterator[isl.Set]:
-        """Yields, for each read by another nest or by a statement in no nest, the instances of the named statement whose values it
-        uses. Yields nothing for a sum, since others read its result from the array.
+        """Yields, for each read in another nest or by a statement in no nest that takes values of the named statement, the
+        instances that make these values. Yields nothing for a sum, since others read its result from the array.
         """
         for (user, _), producers in self.producers.items():
             if name in producers and name not in self.sums and self.group[user] != self.group[name]:

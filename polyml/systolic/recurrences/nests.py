@@ -247,8 +247,8 @@ def _reduction_read(uses: Mapping[ReadKey, ArrayUse], reduction: Reduction | Non
 
 
 def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependences: Dependences) -> isl.Set:
-    """Returns the points of the index space whose values are in their arrays at the end, or are used by statements outside the
-    nest.
+    """Returns the points of the index space at which a value is made that no other overwrites, so that its array has it at the end,
+    or that a statement outside the nest uses.
     """
     names, found = {embedding.statement.name for embedding in embeddings}, []
     for embedding in embeddings:
@@ -328,9 +328,10 @@ def _solved(rows: Sequence[Vector], values: Sequence[int]) -> Vector | None:
 
 
 def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map]) -> bool:
-    """Returns whether some sum of a reduction starts from an element of an array, rather than from a number.
+    """Returns whether some sum of a reduction starts from what is in an array before, or from a value computed from arrays, rather
+    than from a number.
 
-    flow: by statement, the flow dependences into the read of the sum.
+    flow: by statement, the flow dependences into the read of the running sum.
     """
     produced = [m.range() for m in flow.values()]
     if not produced or not statement.domain.is_subset(polyhedra.union(produced)):

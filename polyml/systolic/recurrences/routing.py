@@ -251,10 +251,11 @@ def _distance_relation(distance: Vector, line: Vector) -> isl.Map:
 
 @dataclass(frozen=True)
 class _Holder:
-    """A _Holder says at which points of the index space a read, or what a statement produces, has values.
+    """A _Holder is something from which reads can get values, with the points of the index space at which it has them: another
+    read, which hands them on, or a statement, which makes them.
 
-    kind: "forwarded" for a read, which hands its values on; "produced" for what a statement produces.
-    statement, read: the statement's name and the number of the read; RESULT for what the statement produces.
+    kind: "forwarded" for a read, "produced" for a statement.
+    statement, read: the statement's name and the number of the read; RESULT for what the statement makes.
     values: { value -> p : the value is at the point p }.
     """
 

@@ -46,7 +46,9 @@ class ArrayUse:
 
     @property
     def distance(self) -> Vector:
-        """Returns the step by which all values come where they have one source; () where there are several sources or none."""
+        """Returns the step from which all instances get their values if the use has a single source; () where it has several
+        sources or none.
+        """
         return self.sources[0].vector if len(self.sources) == 1 else ()
 
 

@@ -65,9 +65,9 @@ def of_frames(frames: Frames) -> Activity:
 
 
 def _phases(lengths: Sequence[tuple[str, int]]) -> tuple[tuple[str, int, int], ...]:
-    """Returns the phases of a run as (name, first cycle, the cycle behind the last), in order.
+    """Returns (name, first cycle, the cycle behind the last) for phases that follow one another from cycle 0 on.
 
-    lengths: the name and the cycles of each phase.
+    lengths: (name, how many cycles it has) for each phase, in order.
     """
     ends = list(accumulate(length for _, length in lengths))
     return tuple((phase, end - length, end) for (phase, length), end in zip(lengths, ends))

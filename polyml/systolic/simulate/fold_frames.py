@@ -336,7 +336,7 @@ class FoldFrames:
 
     @cached_property
     def _firsts(self) -> dict[int, dict[PEIndex, str]]:
-        """Returns, for each stationary stream, the element that each PE uses first."""
+        """Returns, by position of a stationary stream and by PE, the text of the element that the PE uses first in the fold."""
         found: dict[int, dict[PEIndex, str]] = {lane: {} for lane in self._stationary}
         for point in sorted(self._instances, key=self._t.__getitem__):
             for lane in self._stationary:

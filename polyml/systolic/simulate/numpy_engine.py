@@ -254,8 +254,9 @@ class _StridedLoads:
 
 
 def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | None]:
-    """Returns, for each cycle, the slice of the positions first, first + step, ..., as many as `counts` says for the cycle; None
-    for a cycle without any. Where step is 0, the slice is the position `first` alone, whose element all get.
+    """Returns, for each cycle, the slice of positions first, first + step and so on, of which there are as many as `counts` has for
+    the cycle; None for a cycle with none. Where step is 0, the slice is the position `first` alone, which all events of the cycle
+    share.
     """
     ends = first + step * counts if step else first + 1
     step = step or 1
@@ -272,10 +273,7 @@ class _Transfer:
         self.slices, self._along = slices, history.along(link)
 
     def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
-        """Returns the values that some PEs take by the link in a cycle.
-
-        where: these PEs, by number.
-        """
+        """Returns the values that the PEs in `where`, which are numbers of PEs, take by the link in a cycle."""
         return self._along(cycle)[where]
 
 

@@ -86,7 +86,9 @@ def _number(value: Value, arguments: Mapping[str, object]) -> np.generic:
 
 
 def _operation(value: Value) -> Operation:
-    """Returns a function that computes an operation of the expression tree from the values of its operands into a vector."""
+    """Returns a function that computes one operation of an expression: it takes the values of the operands and writes the results
+    into a vector.
+    """
     if isinstance(value, syntax.Unary):
         return _ufunc(_UNARY[value.op])
     if isinstance(value, syntax.Compare):

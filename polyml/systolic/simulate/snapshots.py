@@ -26,8 +26,8 @@ MOST_FOLDS = 64
 def frames(plan: Plan, folds: int = 0) -> Frames:
     """Returns what each PE runs and holds in each cycle of a plan's first folds, for pictures.
 
-    folds: how many folds; 0 for as many as there is room for.
-    Raises: ConfigError where there is no room for one.
+    folds: how many folds are wanted; 0 for as many as a picture may show. Fewer are returned where these are too much data.
+    Raises: ConfigError where even one fold is too much.
     """
     recurrence, shape = plan.recurrence, plan.folds.shape
     lanes = lanes_of(recurrence)

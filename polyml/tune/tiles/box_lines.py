@@ -123,10 +123,10 @@ def _add(
 
 
 def lines(references: Sequence[Moving], counts: Counts, line_bytes: int) -> dict[str, Numbers]:
-    """Returns for each array how many cache lines a box of iterations accesses, for all tile sizes at once.
+    """Returns for each array how many cache lines a box (a part of a nest's iterations) accesses, for all tile sizes at once.
 
-    references: the nest's, in groups that move alike.
-    counts: iterations of the box along each loop.
+    references: the references of the nest, in groups (see `Moving`).
+    counts: how many iterations of each loop are in the box: numbers, or arrays of numbers by tile size.
     """
     found: dict[str, Numbers] = {}
     for each in references:
@@ -136,7 +136,7 @@ def lines(references: Sequence[Moving], counts: Counts, line_bytes: int) -> dict
 
 
 def _lines(each: Moving, counts: Counts, line_bytes: int) -> Numbers:
-    """Returns how many cache lines a group of references accesses in a box of `counts` iterations of each loop."""
+    """Returns how many cache lines one group of references accesses in a box that has `counts` iterations of each loop."""
     length: Numbers = np.float64(each.place.element_bytes)  # of a run without gaps of a line or more
     runs: Numbers = np.float64(1)
     span: Numbers = np.float64(each.place.element_bytes)

@@ -90,7 +90,8 @@ def tiles(
     source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0,
     addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Tiles:  # fmt: skip
-    """Returns the choice of tiles for the source's nests of the most loops; its `problem` says why where no tiles are possible.
+    """Returns the choice of tiles for those nests of the source that have the most loops. Where no tiles are possible, its
+    `problem` says why.
 
     It simulates misses and predicts times for some candidates, until the time is over.
 
@@ -98,7 +99,7 @@ def tiles(
     sizes: values of parameters.
     levels: the caches.
     rates: the costs by which times are predicted; None: misses of all levels cost the same, and no times are predicted.
-    seconds: time of the processor after which the search stops; 0: nothing is simulated.
+    seconds: CPU time after which the search stops; 0: nothing is simulated.
     addresses: where arrays begin, as far as it is known.
     """
     start, began = time.perf_counter(), time.process_time()

@@ -49,9 +49,10 @@ class Rates:
 
 
 class TileSearch:
-    """A TileSearch is the search for tiles of a nest: it simulates misses of candidates, and predicts times of some.
+    """A TileSearch searches for good tiles of nests: it simulates the misses of some candidates, and predicts the times of some.
 
-    rates: those by which times are predicted; None: misses of all caches cost the same.
+    nest: the nests, sizes and caches.
+    rates: the costs by which times are predicted; None: misses of all caches cost the same, and no times are predicted.
     end: when the search stops, as CPU time of this process (`time.process_time`).
     window: the most instances that were simulated of a candidate.
     """
@@ -158,7 +159,9 @@ class TileSearch:
         return (first, *(c for c in every if c is not first))
 
     def _order(self, c: Candidate) -> tuple[float, int]:
-        """Returns the key by which candidates are sorted: by their cost, and the larger tiles first."""
+        """Returns the key by which candidates are sorted: those of less cost come first, and of the same cost those with larger
+        tiles.
+        """
         return self._cost(c), -prod(c.sizes)
 
     def _predict(self, candidate: Candidate, rates: Rates, found: dict[tuple[int, ...], Candidate]) -> None:

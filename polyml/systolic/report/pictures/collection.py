@@ -29,7 +29,7 @@ def pictures_of(plan: Plan) -> dict[str, str]:
     """Returns the SVG pictures of a plan by name: "wavefronts", "utilisation", "array" in the cycle in which most PEs run an
     instance, and "spacetime" for an array of one dimension.
 
-    What is too large is a picture that says so.
+    For an array that is too large to draw, "array" has a text that says so, and "spacetime" is left out.
     """
     found = {"wavefronts": wavefronts_svg(plan), "utilisation": utilisation_svg(plan, activity(plan))}
     try:

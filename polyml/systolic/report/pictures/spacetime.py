@@ -95,7 +95,9 @@ class _Diagram:
                 before |= {(unit, register.element): frame.t for register in used}
 
     def _way(self, number: int, element: str, source: tuple[PEIndex, int], target: tuple[PEIndex, int]) -> str:
-        """Returns the SVG path of an element from one (PE, cycle) to another, in the colour of the stream with this number."""
+        """Returns the SVG path along which an element is drawn from one (PE, cycle) to another, in the colour of the stream with
+        this number.
+        """
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)
         offset = self._lane_offset(number)
         right, down = (0.0, offset) if y == to_y else (offset, 0.0)  # along a wire, in one cycle

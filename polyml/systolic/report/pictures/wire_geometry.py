@@ -24,7 +24,7 @@ class WireKey(NamedTuple):
 
 
 def delta_between(source: PEIndex, target: PEIndex) -> Vector:
-    """Returns the difference of the coordinates of two PEs."""
+    """Returns the coordinates of the PE `target` minus those of the PE `source`."""
     return tuple(b - a for a, b in zip(source, target))
 
 
@@ -62,7 +62,7 @@ def side_of(each: BoundaryElement) -> str:
 
 
 def arrow_head(right: float, down: float) -> str:
-    """Returns the SVG path of an arrow head, to be added to the end of a path that goes (right, down)."""
+    """Returns the SVG commands that draw an arrow head at the end of a path; (right, down) is the direction of that end."""
     length = (right * right + down * down) ** 0.5
     u, v = 5 * right / length, 5 * down / length
     first, second = (-u - v * 0.6, -v + u * 0.6), (-u + v * 0.6, -v - u * 0.6)

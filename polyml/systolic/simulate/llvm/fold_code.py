@@ -84,9 +84,10 @@ class FoldCode:
         return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
 
     def _vector(self, length: int, kind: DType | None, fill: int = 0) -> str:
-        """Adds a vector that the code works on, and returns the LLVM value of its pointer.
+        """Adds to `vectors` a vector that the code works on, and returns the LLVM value of the pointer to it.
 
-        kind: the type of elements, None for integers; fill: their value at first.
+        kind: the type of its elements; None for 64-bit integers.
+        fill: the value of all elements at first.
         """
         self.vectors.append(CodeVector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
         return self._word()
@@ -159,7 +160,8 @@ class FoldCode:
         return room, room if link.offset > 0 else 0
 
     def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
-        """Writes code for the values that a register has in this cycle, and returns the pointer to them, by number of the PE.
+        """Writes code that puts into a vector the values that a register has in this cycle, and returns the pointer to it; element
+        u is the value in the PE with the number u.
 
         base: the pointers that `_base` returns.
         events: for each of the operand's transfers, then broadcasts, then loads, the pointers that say which PEs they concern in
@@ -225,7 +227,7 @@ class FoldCode:
         whole = columns // lanes
 
         def to_row(k: str) -> None:
-            """Writes code that copies the value of the k-th driver to its row."""
+            """Writes code that copies the value of the k-th driver to all PEs of the driver's row."""
             unit = self._fn.get(drivers, k)
             first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
             value = fn.emit(f"load {type_}, ptr {self._element(kind, vector, unit)}")
@@ -356,7 +358,7 @@ class FoldCode:
     def _for_events(self, events: Events | StridedEvents, words: list[str], each: Callable[[str, str], None]) -> None:
         """Writes a loop over the loads or stores of this cycle.
 
-        each: writes the body, from the number of the PE and the position of the element.
+        each: writes the code for one of them, from the number of the PE and the position of the element in memory.
         """
         fn = self._fn
         if not isinstance(events, StridedEvents):

@@ -177,9 +177,11 @@ def _chain_access(array: str, row: int, moved: int) -> Access:
 def _function(
     name: str, statement: Statement, arrays: dict[str, Array], loops: tuple[Loop, ...], signature: str, aliased: bool
 ) -> list[Unit]:
-    """Returns the LLVM function, with what it declares, that runs loops of one statement on vectors in memory.
+    """Returns the LLVM function that runs loops of one statement on vectors in memory, together with the functions that it calls.
 
+    statement: the statement, whose arrays are the vectors.
     arrays: the vectors, by name.
+    loops: the loops around the statement.
     signature: the LLVM signature, with `{}` for the name.
     aliased: whether vectors may share memory, so that the function makes all loads and stores in the order in which the loops have
         them.
