@@ -247,8 +247,7 @@ class ConflictTest:
     def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
         """Returns whether `a` and `b` may access the same element in any two iterations of `loop`, be they the same one or not.
 
-        a, b: the accesses, each with the ranges of loops around it in `loop`: Jams (iterations that run together) or unrolled
-            loops.
+        a, b: the accesses, each with the ranges of the unrolled loops, and Jams (iterations that run together), around it in `loop`.
         path: the loops and guards around the loop, whose iteration is the same for both.
         """
         own = loop_range(loop)
@@ -377,8 +376,8 @@ class ConflictTest:
 
 def _uniform(x: tuple[Affine, ...], y: tuple[Affine, ...], chain: Sequence[Range], inner: tuple) -> Differences | None:
     """Returns the distances between iterations that access one element by the subscripts x and y. None unless x and y differ by
-    constants alone (uniformly generated), are linear in the chain's variables and have none of loops inside it (`inner`). The
-    bounds of loops without a constant length are ignored: this is quick, and the result is rarely larger than the exact set.
+    constants alone (uniformly generated), are linear in the chain's variables and have none of loops inside it (`inner`). Bounds
+    count only for loops of constant length: this is quick, and rarely makes the set larger than the exact one.
     """
     private = {r.var for r in inner}
     moving = {r.var for r in chain}
