@@ -247,7 +247,7 @@ class ConflictTest:
     def may_conflict(self, a: RangedAccess, b: RangedAccess, path: Sequence[Enclosing], loop: Loop) -> bool:
         """Returns whether `a` and `b` may access the same element in any two iterations of `loop`, be they the same one or not.
 
-        a, b: the accesses, each with the ranges of the unrolled loops, and Jams (iterations that run together), around it in `loop`.
+        a, b: the accesses, each with the ranges of unrolled loops, and Jams (iterations that run together), around it in `loop`.
         path: the loops and guards around the loop, whose iteration is the same for both.
         """
         own = loop_range(loop)

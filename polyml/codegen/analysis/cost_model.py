@@ -131,7 +131,7 @@ class CostModel:
             self.interleaved = (1, 2, 4) if context.registers >= 32 else (1, 2)
 
     def _depends(self, operation: PricedOperation, instance: Instance) -> frozenset[int]:
-        """Returns the positions in the perfect nest of the loops that an operation's value changes with in an instance."""
+        """Returns the loops of the perfect nest, by their positions, on which an operation's value depends in an instance."""
         moved: set[int] = set()
         mine = [r for r in self.accesses if r.access.instance is instance and not r.access.writes]
         for index in operation.loads:

@@ -160,10 +160,10 @@ class LoopMatcher:
         return found
 
     def _time(self, node: MatchedNode, member: int) -> Affine:
-        """Returns the value of a band member that has no loop: an expression of the loops around, the same for all instances in the
-        node. Raises Unproved where none is found.
+        """Returns the value of a band member that has no loop, as an expression of the variables of other loops that is right for
+        all instances in the node. Raises Unproved where none is found.
 
-        member: its number.
+        member: the number of the member.
         """
         inside = [*leaves(node)]
         guesses: dict[Affine, None] = {}

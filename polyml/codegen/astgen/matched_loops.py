@@ -162,8 +162,8 @@ class LoopCases:
                 yield LoopCase(inside, {**around.values, node.var: value})
 
     def starts(self, node: Loop, case: System, lower: list[Row], values: Mapping[Name, Row]) -> list[tuple[System, Row]]:
-        """Returns pairs (case, value), where the cases together are the given one, and the value is the greatest lower bound in
-        that case, a linear expression, from which the loop counts its steps.
+        """Returns pairs (case, value), where the cases together are the given one, and the value is a lower bound from which the
+        loop's steps can be counted in that case: the greatest one, or any of them if they differ by multiples of the step.
 
         lower: the lower bounds as linear expressions.
         values: by name of a variable around the loop, its value.

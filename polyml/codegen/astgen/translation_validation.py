@@ -217,10 +217,9 @@ class _CoverageProof:
             raise Unproved
 
     def _left(self, nodes: Sequence[MatchedNode], left: list[System], values: Values, occurrence: Occurrence) -> list[System]:
-        """Returns which of the points `left`, as systems of constraints, remain without those that the nodes run by instances
-        matched to the occurrence.
+        """Returns what remains of the points `left` after those are removed that the nodes run by instances matched to the
+        occurrence. Both are given as systems of constraints, one for each part.
 
-        left: the points that are still to be run.
         values: by name of a variable of a loop around the nodes, its value.
         """
         for node in nodes:

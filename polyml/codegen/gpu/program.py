@@ -197,7 +197,9 @@ def _versions(
 
 
 def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
-    """Returns { : some thread of the block is in the set }: a condition on the starts of threads as one on the starts of blocks."""
+    """Returns a condition on the first iterations of a block that holds where `threads`, a condition on the first iterations of a
+    thread, holds for some thread of the block.
+    """
     for axis in blocks:
         step, last = axis.thread_step, axis.threads - 1
         near = f"[{axis.block}, {axis.start}] -> {{ : exists t: {axis.start} = {axis.block} + {step} t and 0 <= t <= {last} }}"
@@ -270,7 +272,7 @@ def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
 
 
 def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
-    """Returns the tree with the loop over a thread's items added inside all others, so that these run together (register tile)."""
+    """Returns the tree with the loop over a thread's items as the innermost loop, so that a thread runs its items together."""
     if isinstance(body, loop_tree.Leaf):
         return loop_tree.Loop(loop.name, loop_tree.on(loop.member, body.statements), body)
     if isinstance(body, loop_tree.Loop):
@@ -319,7 +321,9 @@ def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], dep
 
 
 def _part(sets: Sequence[isl.Set], body: loop_tree.Node) -> loop_tree.BlockPart:
-    """Returns a part of a block of the host's tree: the launches { k[h0, h1] } of `sets`, in the loops of `body`."""
+    """Returns a part of a block (a sequence) in the tree of the host's loops: the launches of `sets`, each { k[h0, h1] } for a
+    launch k and the values of the host's loops, with the tree `body` below.
+    """
     return loop_tree.BlockPart(reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets)), body)
 
 
