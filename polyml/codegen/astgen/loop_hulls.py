@@ -48,10 +48,10 @@ def _follows(row: Row, other: Row, name: LoopName, here: LoopContext) -> bool:
 
 
 def same_value(name: LoopName, own: Sequence[System]) -> Row | None:
-    """Returns an equation, as a linear expression that is 0, which gives a loop one single value, equal for all statements; None if
-    there is none.
+    """Returns an equation, as a linear expression that is 0, by which a loop has one single value, the same for all statements.
+    None if some statement has no such equation, or another value.
 
-    name: the loop's.
+    name: the loop's name in the constraints.
     own: by statement, the constraints that bound the loop.
     """
     found: list[Row] = []

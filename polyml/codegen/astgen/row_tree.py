@@ -113,8 +113,8 @@ def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
 
 
 def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:
-    """Returns the step and the offset of a loop: all values of its expressions are the offset plus multiples of the step. If all of
-    them are constants, these are 1 and 0.
+    """Returns (step, offset) of a loop: all values of its expressions are the offset plus multiples of the step, which is as large
+    as possible. If all expressions are constants, the result is (1, 0).
     """
     rows = [*expressions]
     first = rows[0][1] if rows else 0

@@ -217,8 +217,8 @@ class _CoverageProof:
             raise Unproved
 
     def _left(self, nodes: Sequence[MatchedNode], left: list[System], values: Values, occurrence: Occurrence) -> list[System]:
-        """Returns what remains of the points `left` after those are removed that the nodes run by instances matched to the
-        occurrence. Both are given as systems of constraints, one for each part.
+        """Returns what remains of the points `left` without those that the nodes run by instances matched to the occurrence. Points
+        are given and returned as systems of constraints, each point satisfying one of them.
 
         values: by name of a variable of a loop around the nodes, its value.
         """

@@ -109,11 +109,11 @@ class SharedTile:
 
 @dataclass(frozen=True)
 class Staged:
-    """A loop that runs in chunks, whose loads come from tiles in shared memory.
+    """A loop that runs in chunks, each of several iterations, whose loads come from tiles (parts of arrays) in shared memory.
 
     loop: the loop.
     chunk: the name of the first iteration of a chunk.
-    tiles: what the block copies for each chunk.
+    tiles: what the block of threads copies to shared memory before each chunk.
     """
 
     loop: Loop
