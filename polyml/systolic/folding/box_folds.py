@@ -27,8 +27,8 @@ BlockRuns = tuple[tuple[int, int], ...]  # (length, how many blocks have it), in
 def applies(recurrence: UniformRecurrence, mapping: SpaceTime) -> bool:
     """Returns whether the formulas of this module hold for a mapping.
 
-    They need instances that form a box, array coordinates that each follow one axis of the box or none, and instances that read no
-    values which others of them made, apart from sums that they add to.
+    Among other things, the instances must form a box, each coordinate of the array must be constant or follow one axis of the box,
+    no two coordinates the same one, and an instance may use no value that another one makes, except the sum that it adds to.
     """
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
     is_plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
@@ -89,7 +89,8 @@ class BoxFolds:
     def traffic(self) -> Iterator[StreamTraffic]:
         """Yields how many elements each stream moves between the array and memory, with the results last.
 
-        Results that are no sums leave at one face of the box, as many as would enter at the opposite face, where they are counted.
+        Results that are not sums leave at one face of the box. They are counted as elements that enter at the opposite face, which
+        are as many.
         """
         return traffic(self._recurrence, self._entering, lambda: self._entering(self._recurrence.result))
 
@@ -147,7 +148,9 @@ class BoxFolds:
         return found
 
     def _padded(self, fold: Vector, padded: bool) -> Vector:
-        """Returns the lengths of a fold's blocks; with `padded`, the array's own lengths along coordinates that are an axis."""
+        """Returns the lengths of a fold's blocks. If `padded` is true, each coordinate that follows an axis has the array's whole
+        length instead.
+        """
         return tuple(n if padded and axis is not None else own for axis, n, own in zip(self._axes, self._shape, fold))
 
     def _cycles(self, fold: Vector, padded: bool) -> int:

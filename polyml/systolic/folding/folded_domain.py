@@ -125,7 +125,7 @@ class FoldedDomain:
     def _check_drivers(self, stream: DataStream, number: int) -> None:
         """Checks that at most one PE of a row or column puts a value from memory on its wire in a cycle.
 
-        number: the position, among the sources that `stream` takes values from, of the one that brings them by wire.
+        number: which of the stream's sources (the ways by which instances get its values) is the wire: its position in their list.
         Raises: IllegalSchedule where several do.
         """
         *before, source = self._recurrence.sources_of(stream)[: number + 1]

@@ -67,8 +67,8 @@ class Folds:
 
     @cached_property
     def overlap(self) -> Overlap | None:
-        """Returns the folds as a sequence in which each begins as soon as its PEs are free; None where folds use each other's
-        values, and so wait for memory.
+        """Returns the folds as a sequence in which each begins as soon as its PEs are free. Returns None where instances use values
+        that others make, apart from sums, since folds then have to wait for memory.
         """
         if any(s.use.kind == "value" for s in self.recurrence.streams):
             return None
@@ -76,7 +76,9 @@ class Folds:
 
     @property
     def utilisation(self) -> float:
-        """Returns the number of instances divided by how many all PEs could run in the cycles of all folds, one in each cycle."""
+        """Returns the number of instances divided by (the number of all PEs, times the cycles of all folds), as a fraction from 0
+        to 1.
+        """
         return self.recurrence.instances / (self.units * self.cycles)
 
     @property
@@ -86,7 +88,7 @@ class Folds:
 
     @property
     def compute_utilisation(self) -> float:
-        """Returns a fold's instances divided by those that all PEs could run in its cycles, one each, on average over the folds."""
+        """Returns a fold's instances divided by (the number of all PEs, times the cycles of the fold), on average over the folds."""
         return sum(each.number * each.instances / each.cycles for each in self.classes) / (self.number * self.units)
 
     @property
@@ -121,8 +123,8 @@ class Folds:
 def obstacle(recurrence: UniformRecurrence, dims: int) -> str:
     """Returns the reason why an array of `dims` dimensions cannot feed the recurrence with values, as text; "" where it can.
 
-    In two dimensions, an operand or result that is another element in each instance can reach a PE inside the array only before a
-    fold begins, so that a PE could run one instance per fold; such recurrences are refused.
+    An array of two dimensions cannot where each instance has its own element of some operand or result: such an element can reach a
+    PE inside the array only before a fold begins, so that a PE could run only one instance in each fold.
     """
     if dims == 1 or len(recurrence.axes) <= dims:
         return ""

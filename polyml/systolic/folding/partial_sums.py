@@ -65,8 +65,8 @@ def most_waiting(folds: Folds, order: Sequence[int]) -> int:
 def _most_in_box(folds: Folds, order: Sequence[int]) -> int:
     """Returns the greatest number of partial sums that wait in memory between folds at once, by a formula that holds for a box.
 
-    Folds run in nested loops: the outer loops, and one over the blocks of each coordinate, in `order`. Where each iteration of such
-    a loop adds to the same elements, all that the loops inside it go over wait for the next one. The outermost such loop counts.
+    Folds run in nested loops: the outer loops, and one over the blocks of each coordinate, in `order`. The outermost loop whose
+    iterations all add to the same elements decides: the sums of all elements that one iteration of it adds to wait for the next.
     """
     recurrence = folds.recurrence
     if recurrence.box is None or recurrence.lengths is None:

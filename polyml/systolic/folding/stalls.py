@@ -138,7 +138,7 @@ def stalled(steps: Iterable[FoldStep | RepeatedSteps], tile_cycles: Cycles, queu
 
 
 def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
-    """Yields the active cycles of each step; steps that are repeated count once, not as often as they run."""
+    """Yields `active_cycles` of each step. Those of steps inside a `RepeatedSteps` are yielded once, however often the steps run."""
     for step in steps:
         if isinstance(step, RepeatedSteps):
             yield from _actives(step.steps)
@@ -178,7 +178,7 @@ class _StallTimeline:
             self._fold(step)
 
     def _fold(self, step: FoldStep) -> None:
-        """Runs one fold: fetches its tile of stationary operands, shifts it in, and moves all times on."""
+        """Runs one fold: fetches its tile of stationary operands, shifts it in, and brings all times and totals up to date."""
         if step not in self._known:
             cycles = step.active_cycles * self._pace, step.free_cycles * self._pace
             busy, until_free = (int(each * self._part) for each in cycles)
@@ -195,8 +195,8 @@ class _StallTimeline:
         self._idle, self.free = self._begins + active, self._begins + free
 
     def _repeat(self, repeat: RepeatedSteps) -> None:
-        """Runs all folds of a repetition; once the state is the same after a round as before it, the rounds that are left are added
-        at once.
+        """Runs all folds of a repetition, round by round. Once a round leaves the state as it was, the times of all rounds that are
+        left are added at once.
         """
         for done in range(repeat.number):
             before, begins, totals = self._state(), self._begins, self.totals
@@ -209,7 +209,9 @@ class _StallTimeline:
                 return
 
     def _state(self) -> tuple:
-        """Returns all times relative to when the last fold began; where they are equal twice, what follows is equal, too."""
+        """Returns when the memory, the queue and the array are free, counted from the beginning of the last fold. From equal
+        states, the same steps take equally long.
+        """
         return tuple(time - self._begins for time in (self._fetched, self._idle, self.free, *self._shifts))
 
     def _advance(self, parts: int) -> None:

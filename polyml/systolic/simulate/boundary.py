@@ -15,7 +15,9 @@ from polyml.systolic.simulate.numpy_values import evaluator
 
 
 def run(interface: NestInterface, name: str, memories: Memories, arguments: Mapping[str, object]) -> None:
-    """Runs all instances of the named statement, none of which uses what another one makes, and stores their values in `memories`."""
+    """Runs all instances of the named statement, and stores their values in `memories`. No instance of this statement may use a
+    value that another one of its instances makes.
+    """
     scop, sizes = interface.scop, interface.sizes
     statement, points = scop.statements[name], lattice(interface.domain(name))
     each = datapath(scop, statement)

@@ -78,7 +78,7 @@ class FoldFrames:
 
     plan: the plan.
     lanes: the streams that `lanes_of` returns.
-    sources: for each of these streams, the instances from which others may get its values.
+    sources: for each of these streams, the ways by which an instance may get its value: pairs of another instance and this one.
     fold: (the fold's number, the coordinates of its first PE, its points).
     before: the elements that earlier folds wrote, as text.
     """
@@ -136,8 +136,10 @@ class FoldFrames:
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
     def _from(self, sources: Sequence[ValueSource], points: isl.Set) -> dict[Point, tuple[ValueSource, Point]]:
-        """Returns, for each point whose instance gets its element from another instance of the fold, (the source that says so, the
-        point of that other instance).
+        """Returns where instances get a stream's element from, for those that get it from another instance of the fold: by point of
+        the instance, (the source that says so, the point of that other instance).
+
+        sources: the ways by which the stream's values may come; the first one that fits counts. points: those of the fold.
         """
         found: dict[Point, tuple[ValueSource, Point]] = {}
         for source in sources:
@@ -149,8 +151,8 @@ class FoldFrames:
     def _leaving(self, points: isl.Set) -> set[Point]:
         """Returns the points of the instances whose results go to the buffer.
 
-        These are the last ones of a sum in the fold; else those whose value is there at the end, or used by another fold or
-        statement.
+        In a nest of sums, these are the last instances in the fold that add to a sum. In any other nest, they are the instances
+        whose value is there at the end of the nest, or used by another fold or statement.
         """
         recurrence, last = self._plan.recurrence, set(self._instances)
         if recurrence.is_sum:
@@ -200,7 +202,9 @@ class FoldFrames:
             yield CycleFrame(now, index, self._number, t, "compute", pe_states, tuple(moves.get(t, ())), outside(t))
 
     def _registers(self) -> dict[int, dict[PEIndex, list[HeldElement]]]:
-        """Returns the elements that each PE holds, by cycle and PE."""
+        """Returns the elements that PEs hold, by cycle and then by PE: those that their instances use, and those that wait in a PE
+        before or after their use.
+        """
         found: dict[int, dict[PEIndex, list[HeldElement]]] = defaultdict(lambda: defaultdict(list))
         stays_until: dict[tuple[PEIndex, int], tuple[int, str]] = {}
         stays_from: dict[tuple[PEIndex, int], tuple[int, str]] = {}
@@ -230,8 +234,10 @@ class FoldFrames:
         return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
     def _moves(self) -> dict[int, list[Transit]]:
-        """Returns, by cycle, the elements on their way from PE to PE. An element is on its way from the cycle in which the one PE
-        uses it to the cycle before the other PE does; along a wire, in that one cycle alone.
+        """Returns, by cycle, the elements on their way from one PE to another.
+
+        An element is on its way from the cycle in which the first PE uses it until the cycle before the second PE uses it. An
+        element on a wire is on its way only in the cycle in which the second PE uses it.
         """
         found: dict[int, list[Transit]] = defaultdict(list)
         for (point, lane), source in self._source.items():
@@ -246,9 +252,11 @@ class FoldFrames:
         return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}
 
     def _outside(self) -> Callable[[int], tuple[BoundaryElement, ...]]:
-        """Returns a function from a cycle to the elements that are drawn outside the array in it.
+        """Returns a function from a cycle to the elements that are drawn outside the array in that cycle: those that will soon
+        enter a PE, and results that have just left one.
 
-        These are elements on their way along one coordinate; in an array of one dimension, also those to and from each PE.
+        Only elements that move along one coordinate are drawn; in an array of one dimension, also those that a single PE gets
+        from the buffer or gives to it.
         """
         signs_of_lanes = [self._signs(lane) for lane in range(len(self._lanes))]
         used = set(self._unit.values())
@@ -276,9 +284,10 @@ class FoldFrames:
         return BoundaryElement(lane, self._elements[lane][point], self._unit[point], signs, cycles)
 
     def _signs(self, lane: int) -> Vector | None:
-        """Returns the direction in which a stream's elements move, as the sign of each coordinate's change. Returns None for a
-        stream that moves along several coordinates or in several directions; and for one that stays, unless the array has one
-        dimension.
+        """Returns the direction in which a stream's elements move, as the sign of each coordinate's change: for example (0, 1).
+
+        In an array of one dimension it is (0,) for a stream whose elements stay in their PEs. The result is None for such a stream
+        in an array of two dimensions, and for a stream that moves along two coordinates at once or in several directions.
         """
         stream, mapping = self._lanes[lane], self._plan.mapping
         along = [tuple((v > 0) - (v < 0) for v in mapping.displacement(d)[1:]) for d in stream.directions]
@@ -303,11 +312,11 @@ class FoldFrames:
         return True
 
     def _preload(self, step: int, low: int, high: int) -> tuple[dict[PEIndex, PEState], list[Transit], list[BoundaryElement]]:
-        """Returns (by PE what it has, elements in transit, elements that wait outside) for one of the cycles before a fold, in
-        which stationary operands are shifted in down the rows; those for the last row enter first.
+        """Returns what is drawn of one of the cycles before a fold, in which stationary operands are shifted in down the rows: (the
+        state of each PE, elements on their way from PE to PE, elements that wait outside). Elements for the last row enter first.
 
-        Streams that use the same PEs come one after another.
-        step: the number of this cycle among them, from 0.
+        Streams that go to the same PEs are shifted in one after another.
+        step: the number of this cycle among those before the fold, from 0.
         low, high: the first and the last row in use.
         """
         rows = high - low + 1

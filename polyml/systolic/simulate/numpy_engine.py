@@ -95,9 +95,9 @@ class NumpyEngine:
 class _Wiring:
     """A _Wiring says which registers of a fold take values from which.
 
-    in_place: registers that take their own statement's results, which are written straight into the registers' vectors.
-    histories: the past values of each register, or result, that others take from.
-    users: how many links take from each register.
+    in_place: registers that take results of their own statement; the results are written straight into the registers' vectors.
+    histories: for each register or result from which others take values, its values in past cycles.
+    users: how many links take values from each register or result.
     """
 
     in_place: frozenset[Register]
@@ -278,7 +278,7 @@ class _Transfer:
 
 
 class _WireBroadcast:
-    """A _WireBroadcast copies the values of driving PEs to all PEs of their rows or columns."""
+    """A _WireBroadcast copies the values of drivers (PEs that put their value on a wire) to all PEs of their rows or columns."""
 
     def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
         self.slices, self._along, self._grid = broadcast.drivers.slices, broadcast.along, grid
@@ -320,7 +320,9 @@ class _ChainedSums:
         ]
 
     def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
-        """Computes the results of a cycle into `made` from the registers' vectors; that of the running sums changes, too."""
+        """Computes the results of a cycle into `made` from the registers' vectors; the vector of the register that has the sums so
+        far is changed, too.
+        """
         begins, sums = self._begins, vectors[self._read]
         begins[:] = False
         for where in (slices[cycle] for slices in self._loads):

@@ -76,7 +76,9 @@ def as_pair(values: Sequence[T], missing: T) -> tuple[T, T]:
 
 
 def _in_grid(pair: tuple[T, T], transposed: bool) -> tuple[T, T]:
-    """Returns (rows, columns), exchanged for a grid that is transposed."""
+    """Returns the (rows, columns) of the array as (rows, columns) of the grid: exchanged if the grid is transposed, else as they
+    are.
+    """
     rows, columns = pair
     return (columns, rows) if transposed else pair
 
@@ -128,13 +130,14 @@ def spans(fold: FoldProgram, shape: Sequence[int], least: int) -> list[Span]:
 
 
 def _at_edge(events: Events | StridedEvents, columns: int, used: Sequence[tuple[int, int]], steps: Steps) -> np.ndarray:
-    """Returns, for each cycle, whether the PEs of its loads or stores lie side by side at a boundary of the used PEs, namely the
-    one that `steps` cross. It is True for a cycle without any, and False for events that are listed one by one.
+    """Returns, for each cycle, whether the PEs of its loads or stores lie side by side at that boundary of the used PEs which a
+    move by `steps` crosses. It is True for a cycle without loads or stores, and False for one whose loads or stores are listed one
+    by one.
 
     events: the loads or stores.
     columns: how many columns the array has.
-    used: the first and the last row, and the first and the last column, of the used PEs.
-    steps: the rows and columns from each of these PEs to the next position.
+    used: (first row, last row) and (first column, last column) of the used PEs.
+    steps: a move, as a number of rows and a number of columns.
     """
     if not isinstance(events, StridedEvents):
         return np.diff(events.units_by_cycle.starts) == 0

@@ -132,24 +132,27 @@ class _FoldState:
 
 
 def _wiring(operand: Operand) -> tuple[object, ...]:
-    """Returns a key that is equal for operands whose code is the same, up to loads: the links by which some PEs take values, and
-    for each broadcast 0 if it runs down columns or 1 if along rows.
+    """Returns a key of an operand; one piece of code, apart from its loads, can serve all operands that have equal keys. The key is
+    (the links by which only some PEs take values; for each broadcast, 0 if it goes down columns and 1 if it goes along rows).
     """
     return tuple(link for link, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
 
 
 def _event_form(events: Events | StridedEvents) -> tuple[int, ...]:
-    """Returns a key that is equal for loads or stores that the same code makes. It is (step from PE to PE, step from element to
-    element) where the events of each cycle are equally far apart, and () where they are listed one by one.
+    """Returns a key of a list of loads or stores (events); one piece of code can make all lists that have equal keys. The key is
+    (step from PE to PE, step from element to element) where the events of each cycle are equally far apart, and () where they are
+    listed one by one.
     """
     return (events.unit_step, events.element_step) if isinstance(events, StridedEvents) else ()
 
 
 def _words(events: Events | StridedEvents, memories: MemoryContents) -> list[np.ndarray]:
-    """Returns the four vectors from which compiled code makes loads or stores; the last one has the contents of the memory.
+    """Returns four vectors that tell compiled code which loads or stores (events) to make; the last one has the contents of the
+    memory.
 
-    Where the events of each cycle are equally far apart, the others have for each cycle the number of events, the first PE and the
-    first element. Where events are listed one by one, they are where each cycle begins in the list, the PEs, and the elements.
+    Where the events of each cycle are equally far apart, the first three have for each cycle the number of events, the number of
+    the first event's PE, and the position of its element. Where events are listed one by one, the first has the position in the
+    list at which each cycle begins, and the next two have the PE and the element of each event.
     """
     if isinstance(events, StridedEvents):
         return [events.counts, events.units, events.elements, memories[events.memory]]

@@ -217,9 +217,10 @@ class FoldCode:
         return self._element(kind, vector, place)
 
     def _spread(self, kind: DType, vector: str, along: int, starts: str, drivers: str) -> None:
-        """Writes code that copies the values of driving PEs to all PEs of their rows (along 1) or columns (along 0).
+        """Writes code that copies the value of each driver (a PE that puts its value on a wire in this cycle) to all PEs of its row
+        (along 1) or its column (along 0).
 
-        starts, drivers: the pointers to the drivers by cycle, as `UnitsByCycle` has them.
+        starts, drivers: the pointers to the list of drivers: where each cycle begins in it, and the numbers of the PEs.
         """
         fn, (rows, columns), type_ = self._fn, self._grid, memory_type(kind)
         size_bytes = numpy_dtype(kind).itemsize
@@ -255,7 +256,7 @@ class FoldCode:
             return fn.emit(f"urem i64 {self._fn.get(drivers, k)}, {columns}")
 
         def to_rows(each: str) -> str:
-            """Returns the number of the first PE of a row."""
+            """Returns the LLVM value of the number of the first PE in the row with the number `each`."""
             return fn.emit(f"mul i64 {each}, {columns}")
 
         self._for_listed(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
@@ -267,8 +268,8 @@ class FoldCode:
         self._fn.loop("0", together, lambda n: self._memmove(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
-            """Writes code that copies the values of the drivers to the n-th row of PEs, each to the driver's own column. The
-            pointer `row` has the values by column.
+            """Writes code for the n-th row of PEs: it copies each driver's value to the PE that this row has in the driver's
+            column. The values are at the pointer `row`, by column.
             """
             first = to_rows(n)
             self._for_listed(
@@ -297,7 +298,9 @@ class FoldCode:
         made = fn.emit(f"alloca [{self._padded(together)} x {memory_type(result)}]", fn.blocks[0])
 
         def take(unit: str) -> None:
-            """Writes code that puts the sum so far into a PE's register."""
+            """Writes code that copies the result of the PE before this one into the register from which this PE takes the sum so
+            far; where a new sum begins in this PE, the register keeps what it has.
+            """
             before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
             begins = fn.emit(f"icmp eq i64 {self._fn.get(last_begins, unit)}, {self._cycle}")
             own = self._element(types[read], sums, unit)

@@ -66,7 +66,7 @@ class _RegisterLayout:
     length: how many elements the vector has.
     row: how many elements lie between a row's first PE and the next row's.
     first: the position of the value of PE (0, 0) at the start of a batch.
-    step: how many rows of PEs further a value is used with each cycle.
+    step: the rows of PEs by which values move in a cycle.
     advance: what is added to the position of a PE's value with each cycle; no value is copied, each PE reads the next position.
     kind: the type of elements.
     """
@@ -110,9 +110,8 @@ class TimeBlocks:
         return max(LEAST_CYCLES, min(MOST_CYCLES, 1 << max(fit.bit_length() - 1, 0)))
 
     def _layout(self, kind: DType, steps: tuple[int, int]) -> _RegisterLayout:
-        """Returns where the values of a register lie in its vector.
-
-        kind: their type; steps: the rows and columns by which they move in a cycle.
+        """Returns where the values of a register lie in its vector. kind: the type of the values; steps: the rows and columns by
+        which they move in a cycle.
         """
         row_step, column_step = steps
         line = max(1, cpu.host().line_bytes // kind.size_bytes)
@@ -218,8 +217,8 @@ class _Blocking:
 class _Emitter:
     """An _Emitter writes the LLVM function `i64 @polyml_blocks(ptr %words)`, which runs a span of cycles.
 
-    The words are those whose positions this module's constants name (_FIRST ... _BEFORE); then for each register a pointer to its
-    vector, and `EVENT_WORDS` words for each of its stores and then of its loads.
+    The first words are numbers, such as the span's cycles and the grid's rows; constants of this module name their positions. Then
+    come for each register a pointer to its vector, and `EVENT_WORDS` words for each of its stores and then of its loads.
     """
 
     def __init__(self, datapaths: Mapping[str, Datapath], fold: FoldProgram, grid: Grid, blocking: _Blocking):
@@ -260,7 +259,7 @@ class _Emitter:
         fn = VectorFunction(_REGISTERS, f"internal void @{_REGISTERS}(ptr %words, i64 %share, i64 %shares)")
 
         def each(number: str) -> None:
-            """Writes a test for each register, and after it the code for the one that has this number."""
+            """Writes code that compares `number` with each register's number, and runs the code for the register that has it."""
             after = fn.block("after")
             for k, register in enumerate(self._layouts):
                 here, other = fn.block("register"), fn.block("other")
@@ -300,8 +299,8 @@ class _Emitter:
             self._copies(fn, layout, first, (start, end), in_)
 
     def _rewind(self, fn: VectorFunction, layout: _RegisterLayout, vector: str, before: str) -> None:
-        """Writes code that moves all rows of a register's vector back to where they were before the batch, in such an order that
-        none overwrites one still to be moved.
+        """Writes code that moves the values of each row of PEs to where the row lies at the start of a batch, from where it lay at
+        the end of the one before. The rows are taken in such an order that none overwrites one still to be moved.
         """
         rows, columns = fn.get("%words", _ROWS), fn.get("%words", _COLUMNS)
         size, last = fn.integer("mul", columns, layout.kind.size_bytes), fn.integer("sub", rows, 1)
@@ -318,15 +317,16 @@ class _Emitter:
     def _copies(
         self, fn: VectorFunction, layout: _RegisterLayout, first: int, cycles: tuple[str, str], copy: Callable[[str, str, str], None]
     ) -> None:  # fmt: skip
-        """Writes code for each load or store whose words begin at `first`, by copy(pointer to the memory, position in the vector,
-        position in memory). It takes a few events of each of the `cycles` (the first one, the end), then the next few, so that what
-        shares a cache line is copied together.
+        """Writes code that makes all events (element loads, or element stores) of one list, each by a call copy(pointer to the
+        memory, position in the register's vector, position in the memory). The code makes a few events of every cycle, then the
+        next few of every cycle, so that elements of one cache line are copied together.
+        first: where the words that describe the list begin in `%words`. cycles: the first cycle, and the one after the last.
         """
         at, elements, counts, memory = (fn.get("%words", first + k, "ptr") for k in range(4))
         most, step, element_step = (fn.get("%words", first + k) for k in range(4, EVENT_WORDS))
 
         def some(low: str) -> None:
-            """Writes code for `EVENT_GROUP` events of every cycle, or fewer at the end, from the event number `low` on."""
+            """Writes code for the events low, low + 1 and so on of every cycle, at most `EVENT_GROUP` of each."""
             high = fn.integer("add", low, EVENT_GROUP)
 
             def cycle(t: str) -> None:

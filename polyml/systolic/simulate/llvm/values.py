@@ -125,23 +125,25 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
     low, high = {0: (Affine(), last), 1: (cycles * -1, last - 1), -1: (Affine(1), last + cycles)}[step]
 
     def bounds(p: Affine) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
-        """Returns lower and upper bounds of the cycles t in which the row p + step * t of a sum is one of the array's."""
+        """Returns the lower and the upper bounds of the cycles t in which the sum that is in row p before the first cycle is
+        inside the array; in cycle t it is in row p + step * t.
+        """
         meets = {0: ((), ()), 1: ((p * -1,), (last - p,)), -1: ((p - last,), (p,))}[step]
         return (Affine(1), *meets[0]), (cycles, *meets[1])
 
     def values(node: Instance | Unroll) -> Jam:
-        """Returns the node that computes an instance, or several unrolled ones, for all columns of a strip, in vector registers."""
+        """Returns the loop that runs an instance, or several unrolled ones, for all columns of a strip, in vector registers."""
         return Jam("v", variable("c"), together, lanes, None, (node,))
 
     def alone(p: Affine, low: tuple[Affine, ...], high: tuple[Affine, ...]) -> Loop:
-        """Returns the loop over the cycles of the sums of one row.
+        """Returns the loop over the cycles in which one row's sums get their terms, without the sums of other rows.
 
         p: the row; low, high: bounds of the cycles.
         """
         return Loop("t", low, high, 1, (values(Instance("S", (p, variable("v"), variable("t")))),))
 
     def rest(first: Affine) -> Loop:
-        """Returns the loop over the rows from `first` on, inside which each row's cycles run by themselves."""
+        """Returns the loop over the rows from `first` to the last, with a loop over cycles for each row alone."""
         return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
 
     def strip(*body: Loop) -> Loop:
