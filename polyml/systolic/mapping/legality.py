@@ -4,8 +4,8 @@
     causal      { p -> q in dependences : t(q) <= t(p) }                      a value is used after it was made
     near        { p -> q in dependences : |M(q) - M(p)| > t(q) - t(p) }       the value has arrived by then
 
-Arrays with broadcast wires have one along each row and column besides: an operand reaches all PEs of a line in one cycle, or what
-these have is added up (fan-in). Dependences through operands and sums may then take no time, along a row or a column:
+Arrays with broadcast wires have one along each row and column besides. By it an operand reaches all PEs there in one cycle, or what
+they have is added up within the cycle (fan-in). Dependences through operands and sums may then take no time, along a row or column:
 
     causal      { p -> q : t(q) < t(p) }            wired       { p -> q : t(q) = t(p), and they are in no row or column }
 
@@ -13,7 +13,7 @@ Values of the nest go along wires, too, from wherever in a row or column they ar
 drives its line, and all PEs there take it at once. Instead of near
 
     in line     { p -> q in dependences : p and q are in other rows (columns) }             a wire goes from one to the other
-    alone       { p -> q not in dependences : p drives the row in which and when q runs }   it has one value, which all take
+    alone       { p -> q not in dependences : p drives the row of q when q runs }         a wire has one value, which all take
 
 Source: Karp, Miller and Winograd, "The organization of computations for uniform recurrence equations", JACM 1967; Quinton,
     "Automatic synthesis of systolic arrays from uniform recurrent equations", ISCA 1984; Kung, "Why systolic architectures?",
@@ -127,8 +127,8 @@ def _violations(order: isl.UnionMap, dependences: isl.UnionMap, coordinates: isl
 
 
 def _beyond_reach(dims: int, links: str) -> list[str]:
-    """Returns conditions as isl text, one of which holds where the PE w in cycle u is more links away from the PE v in cycle t than
-    there are cycles between them.
+    """Returns conditions as isl text. At least one of them holds where the PE w in cycle u is more links away from the PE v in
+    cycle t than there are cycles between the two.
 
     dims: the dimensions of the array.
     """

@@ -83,9 +83,9 @@ def _prove_wires(
 
 
 def _joint_directions(mapping: SpaceTime, stream: DataStream) -> list[Direction]:
-    """Returns the sum of any two directions in which a broadcast brings the stream's elements to other PEs in the same cycle.
+    """Returns, for each two directions in which a stream's elements reach other PEs within the same cycle, the sum of the two.
 
-    By such a sum an element gets to PEs that it reaches along neither direction alone.
+    An instance that is such a sum away uses the same element, but lies along neither of the two directions alone.
     """
     found = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
     return [Direction(tuple(map(add, a, b)), True) for a, b in combinations(found, 2)]

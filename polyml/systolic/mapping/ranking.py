@@ -1,10 +1,10 @@
-"""What mappings cost in ports and registers, and their order by that or by what their folds do.
+"""How many ports and registers mappings need, and mappings ordered by these, or by the cycles, utilisation, traffic or energy.
 
 ports       PEs through which a stream's elements come in or go out in some fold. What stays is shifted along the rows, through
             the first PE of each column, or through the first PE of an array of one dimension; a wire has one port.
-registers   those of each PE. A value that is forwarded in c cycles, over links or in its PE, is in one of c registers meanwhile.
-            What comes in before a fold, and sums that go out after it, have as many again: the next fold comes while the last
-            one goes.
+registers   those of each PE. A value that takes c cycles to its next use, over links or in its PE, needs c registers. Operands
+            that are shifted in before a fold, and sums that are shifted out after it, need twice as many, since those of the
+            next fold come in while those of this one are in use or go out.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def stream_ports(folds: Folds) -> tuple[StreamPorts, ...]:
 
 
 def registers(recurrence: UniformRecurrence, mapping: SpaceTime, stream: DataStream) -> int:
-    """Returns how many registers of each PE a stream needs; 0 for results that are no sums, which leave from where their values
-    are.
+    """Returns how many registers of each PE a stream needs; 0 for results that are no sums, since each
+    leaves the array from the PE that computes it.
     """
     if stream not in recurrence.streams:
         return 0
@@ -60,7 +60,7 @@ def registers(recurrence: UniformRecurrence, mapping: SpaceTime, stream: DataStr
 def ranked(plans: Sequence[Plan], rank: str, energy_j: Callable[[Plan], float | None]) -> list[Plan]:
     """Returns the plans ordered by a measure, the best one first; equal ones are in the order of their cycles.
 
-    rank: one of `RANKS`.
+    rank: the measure: "cycles", "utilisation", "ports", "registers", "traffic" or "energy".
     energy_j: the energy of a plan; None where it is not known.
     Raises: ConfigError for an unknown rank, and where energies are not known.
     """

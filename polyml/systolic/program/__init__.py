@@ -1,1 +1,1 @@
-"""What the PEs of an array do, cycle by cycle, as a value and as text. The door is `program.NestProgram`."""
+"""What the PEs of an array do, cycle by cycle, as a value and as text. Begin with `program.NestProgram`."""

@@ -1,4 +1,4 @@
-"""Events: elements of memories meet PEs, cycle by cycle. They are a list, or a run of equal steps in each cycle."""
+"""Which elements PEs load from memories or store there, cycle by cycle: as lists, or by steps where they are equally apart."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Broadcast:
     """A Broadcast puts the value of one PE of a row or column, the driver, into all PEs of that line.
 
     along: 0 down columns, 1 along rows.
-    drivers: the drivers of each cycle, at most one of a line; lines without a driver keep what they have.
+    drivers: the drivers of each cycle, at most one of a line; the PEs of a line without a driver keep what they have.
     """
 
     along: int
@@ -72,7 +72,7 @@ class Operand:
     link: the link of all PEs; None where the register only has what is loaded.
     transfers: links of some PEs in some cycles, which take precedence over `link`.
     loads: elements of memories, which take precedence over both.
-    broadcasts: wires, which come after all others.
+    broadcasts: values that wires bring, after the others have been taken, to all PEs of a row or column.
     """
 
     link: Link | None

@@ -1,8 +1,8 @@
 """What the statements of a kernel hand to one another where their nests run one after another.
 
 Values are known by the instance that made them, so that it does not matter when an element is overwritten; arrays get the last
-ones. Sums whose terms come in any order are in their arrays instead, from fold to fold; whatever else writes such an array does so
-in turn.
+ones. A sum whose terms may come in any order is kept in its array between folds instead; other statements that read or write such
+an array therefore do so in the source's order.
 """
 
 from __future__ import annotations

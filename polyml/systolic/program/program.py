@@ -2,16 +2,16 @@
 
 PEs are numbered row by row. Every read of a statement has a register in each PE. A cycle has these steps:
 
-    advance    registers take what others had `cycles` before, `offset` PEs away: all PEs in the same way
-    transfer   some take it from elsewhere
-    load       some take an element of a memory
+    advance    registers take what a register some cycles before had, in a PE at some distance: the same for all PEs
+    transfer   registers of some PEs take a value from another distance instead
+    load       registers of some PEs take an element of a memory
     broadcast  all PEs of a row or a column take what one of them has now
     compute    every PE makes every statement's value of its registers; without an instance it makes one that nobody takes.
                Sums along a wire go on in no cycle: each PE takes what the one before it has just made
-    store      some put the value into a memory
+    store      some PEs put the value into a memory
 
-Values come by links and wires in all instances but those where chains begin, so that what is listed PE by PE is what goes in and
-out.
+An instance needs a load only for a value that it gets from no other instance of the fold, and a store only for a value that leaves
+the array; so what is listed PE by PE is mostly what goes in and out.
 """
 
 from __future__ import annotations

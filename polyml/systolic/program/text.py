@@ -55,7 +55,7 @@ def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, lis
     found: dict[int, dict[int, list[str]]] = {}
 
     def note(starts: np.ndarray, units: np.ndarray, words: Sequence[str]) -> None:
-        """Adds texts to what PEs do in the fold.
+        """Adds texts to those that the enclosing function returns.
 
         starts: for each cycle, where its PEs begin in `units`.
         units: the PEs, in the order of the cycles.

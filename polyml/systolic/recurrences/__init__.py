@@ -1,3 +1,3 @@
 """Loop nests as uniform recurrences: where each value comes from, by which steps it travels, and what a space-time mapping of it
-is. The doors are `nests.nests` and `layouts.layouts`.
+is. Begin with `nests.nests` and `layouts.layouts`.
 """

@@ -241,7 +241,7 @@ def _equations(access: Access, other: Access, loops: int, axes: int) -> list[Vec
 
     An equation has the coefficients of the axes (the iterators of `other`'s statement), then those of the iterators of `access`'s
     statement, then a constant; the terms in the axes equal the sum of the rest.
-    access, other: the accesses, each by another statement.
+    access, other: the accesses, which are by two different statements.
     loops, axes: how many iterators the statement of `access` has, and that of `other`.
     """
     found = []

@@ -102,7 +102,8 @@ def _streams(nest: SystolicNest, outer: Sequence[int], axes: Sequence[Recurrence
 
 
 def _unused(nest: SystolicNest, use: ArrayUse, outer: Sequence[int], axes: Sequence[RecurrenceAxis]) -> list[Vector]:
-    """Returns the steps along the axes from one instance to others that access the same element by this access.
+    """Returns a basis of the steps along the axes between instances that access the same element by this access, within one
+    iteration of the outer loops.
 
     use: the access.
     outer: the positions of the loops that run outside the axes.

@@ -3,11 +3,11 @@
     C[i,j] = C[i,j] + A[i,k]*B[k,j]      A along j, B along i, the sum along k
 
 An element that many instances read is not fetched by each: it is forwarded from one to the next along what the access does not
-depend on (routing; Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms
-may come in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance, or
-are forwarded from there by equal steps (`routing`). Elements are values that move, so that nothing is overwritten: only flow
-dependences count. Statements that need each other's values are one nest, in one index space (`embedding`). Where values are used on
-both sides of where they are made, wires bring them, phase by phase (`phases`).
+depend on (Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms may come
+in any order goes from each term's instance to the next. Any other value that the nest makes goes from the instance that makes it to
+those that use it by steps that are the same everywhere (`routing`). Values move from PE to PE, so that none is overwritten and only
+flow dependences count. Statements that need each other's values are one nest, in one index space (`embedding`). Where instances on
+both sides of the one that makes a value use it, wires bring it to them (`phases`).
 """
 
 from __future__ import annotations
@@ -328,8 +328,8 @@ def _solved(rows: Sequence[Vector], values: Sequence[int]) -> Vector | None:
 
 
 def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map]) -> bool:
-    """Returns whether some sum of a reduction starts from what is in an array before, or from a value computed from arrays, rather
-    than from a number.
+    """Returns whether some sum of a statement starts from an element that no statement has written, or from a value computed from
+    arrays, rather than from a number.
 
     flow: by statement, the flow dependences into the read of the running sum.
     """

@@ -7,8 +7,9 @@
                                 j <= k < i           P[k, j] is                                                    3k + 1
                                 i > k and j > k      both are                                                      3k + 2
 
-What is waited for within an iteration is found layer by layer from the dependences, for all sizes. A read that gets its values
-from both sides of where they are made gets them at one time then, and wires bring them (`routing`).
+The last column is the new coordinate along k: each phase has its own. The phases are found from the dependences, for all sizes:
+instances that wait for nothing within the iteration are the first phase, those that wait for these alone the next, and so on. All
+instances of a phase that use a value can then use it at one time, so that wires bring it to all of them (`routing`).
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _phases_along(embeddings: Sequence[Embedding], flows: Flows, axis: int) -> l
 def _wait_layers(embeddings: Sequence[Embedding], pairs: isl.UnionMap, axis: int) -> list[isl.UnionSet]:
     """Returns the instances of an iteration of an axis in layers: first those that wait for nothing within the iteration, then
     those that wait for the first layer alone, and so on. Returns [] where a value is used in an earlier iteration of the axis than
-    it is made in, or where there are more than `MOST_PHASES` layers.
+    it is made in, or where there are too many layers.
 
     pairs: { S[i] -> T[j] : T[j] uses what S[i] made }.
     """

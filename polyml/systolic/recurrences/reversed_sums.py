@@ -1,10 +1,11 @@
-"""Sums whose terms may come in any order can be reversed, where the source's order is in the way:
+"""Sums whose terms may come in any order can be added from the last term to the first, where the source's order allows no mapping:
 
     for i = N - 1 ... 0:
-        for j = i + 1 ... N - 1: x[i] -= U[i, j] * x[j]      x[i + 1] is there last, and the source needs it first
+        for j = i + 1 ... N - 1: x[i] -= U[i, j] * x[j]      x[i + 1] is made last, but the source adds it first
         x[i] /= U[i, i]
 
-Other statements then take the value of the first term in place of the last one's, and what the sum starts from goes to the last.
+The instance of the source's last term then runs first and takes what the sum starts from; that of the first term runs last, and
+other statements take the result from it.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ the same everywhere (Quinton and Van Dongen, "The mapping of linear recurrence e
 
 Two instances use one value where one instance made it, or where it is one element that none of the nest made.
 
-Where there are wires along rows and columns a value also goes at once to all that use it along what the access does not depend
-on, on both sides of where it is made:
+Where there are wires along rows and columns, a value also goes at once to all instances that differ only in loops on which the
+access does not depend, wherever along these loops it is made:
 
-    P[i, k] of P[i, j] = min(P[i, j], P[i, k] + P[k, j]) at (k, i, j)     made at (k, i, k), for all j > k; before, for all j <= k
+    P[i, j] = min(P[i, j], P[i, k] + P[k, j]) at (k, i, j)      all j > k use the P[i, k] that is made at (k, i, k);
+                                                                all j <= k use the one that iteration k - 1 made
 """
 
 from __future__ import annotations

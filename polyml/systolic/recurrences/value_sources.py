@@ -1,4 +1,4 @@
-"""The values of routing: reads of a nest, and the sources that their values come from."""
+"""The classes that `routing` works with: reads of a nest, and the sources from which they get their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """A call on a systolic array: mappings, cycles, traffic, energy, and simulated values beside the processor's.
 
-The doors are `report.report` and `comparison.compared`.
+Begin with `report.report` and `comparison.compared`.
 """

@@ -274,9 +274,11 @@ def _error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _difference(name: str, got: object, wanted: object, bound: float | np.ndarray) -> Agreement:
-    """Returns the largest absolute difference of a result from the wanted one, and the largest ratio of a difference to the bound.
+    """Returns an `Agreement` with the largest absolute difference of a result from the wanted one, and the largest ratio of a
+    difference to the bound.
 
     name: the name of the result.
+    bound: how far each element may differ.
     """
     a, b = np.asarray(got), np.asarray(wanted)
     error = np.maximum(*(_error(x, y) for x, y in ((a.real, b.real), (a.imag, b.imag)))) if a.dtype.kind == "c" else _error(a, b)
@@ -287,7 +289,7 @@ def _difference(name: str, got: object, wanted: object, bound: float | np.ndarra
 
 
 def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, CallResults]:
-    """Returns (1.0, the errors), as `agreement` takes a bound, for errors that the caller knows."""
+    """Returns (1.0, scales), where the scales are the bounds on rounding errors that `errors` returns: a bound for `agreement`."""
     return 1.0, CallResults(errors())
 
 

@@ -14,8 +14,8 @@ class Agreement:
     """An Agreement says how the results of a simulated call agree with the processor's.
 
     error: the largest absolute difference of all results.
-    ratio: the largest ratio of a difference to the rounding bound, at most 1 where results agree; infinite where they may not
-        differ, or where no bound is known.
+    ratio: the largest ratio of a difference to the rounding bound, at most 1 where results agree. It is infinite where
+        results differ that must be equal, or for which no bound is known.
     output: the name of the result with that ratio.
     reason: why there is no bound; "" where there is one.
     types: for a result of another type than the processor's, both types in words; else "".

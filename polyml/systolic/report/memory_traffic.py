@@ -4,8 +4,9 @@
     accumulators    every sum that leaves the array, once in and once out
     memory          stationary operands, a tile of the whole array for each fold; of the rest each element once
 
-Bytes follow from exact counts and the arrays' types. What comes from the buffer faster than it delivers slows the folds down
-evenly; for what comes from memory they wait in their order (`systolic.folding.stalls`).
+Bytes follow from exact counts and the arrays' types. Where PEs read more in a cycle than the buffer delivers, every cycle with
+instances takes longer by one factor. Each fold waits besides until its stationary operands have come from memory, which delivers them
+fold by fold (`systolic.folding.stalls`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class MappingRequest:
     dataflow: "os", "ws" or "is" for mappings in which results, weights or inputs stay; "auto" for the best one, "all" for each.
     links: "manhattan", "diagonal" or "broadcast".
     mapping: mappings of nests as `mapping.parse` reads them, in place of those that are found.
-    rank: what the best mapping is best by, one of `ranking.RANKS`.
+    rank: the measure by which the best mapping is chosen: "cycles", "utilisation", "ports", "registers", "traffic" or "energy".
     """
 
     machine: Systolic | None = None

@@ -55,7 +55,7 @@ class SystolicReportValues:
     shape: the rows and columns of the array.
     links, dataflow, rank, machine: what was asked for, as in `MappingRequest`.
     nests: the nests that have instances.
-    bound: what any order of the kernel moves between memory and a fast memory at least.
+    bound: a lower bound on what the kernel moves, in any order of its instances, between memory and a fast memory.
     seconds: how long the report took.
     """
 

@@ -1,3 +1,3 @@
 """A mapping in pictures: the array in a cycle, wavefronts, utilisation, space and time, and a page that steps through the cycles.
-The doors are `collection.pictures` and `page.page`.
+Begin with `collection.pictures` and `page.page`.
 """

@@ -84,7 +84,7 @@ class Scene:
     """A Scene draws the array as it is in some cycle, as SVG. PEs and wires have the same places in the pictures of all cycles.
 
     frames: the states of the array, by cycle, that can be drawn.
-    shown: those among them for whose elements outside the array the picture has room.
+    shown: the states that will be drawn; the picture is made large enough for the elements outside the array in these.
     """
 
     def __init__(self, frames: Frames, shown: Sequence[CycleFrame]):

@@ -23,7 +23,7 @@ LEAST_WIDTH = 470
 
 def spacetime_svg(frames: Frames) -> Svg:
     """Returns the SVG picture of the first fold on an array of one dimension: PEs from left to right, cycles from top to bottom.
-    Cycles after the first `MOST_CYCLES` are not drawn.
+    Only the first 48 cycles are drawn.
     """
     return _Diagram(frames).svg()
 

@@ -79,7 +79,7 @@ def _axes(units: int, cycles: int) -> Iterator[str]:
 
 
 def _parts(most: int) -> list[int]:
-    """Returns the numbers that divide 0 ... most into two to five equal parts; [] where none do."""
+    """Returns the numbers from 0 to `most`, both included, in two to five equal steps; [] where `most` cannot be divided so."""
     step = next((most // n for n in (4, 5, 3, 2) if most % n == 0), 0)
     return list(range(0, most + 1, step)) if step else []
 

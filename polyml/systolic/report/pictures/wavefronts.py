@@ -88,7 +88,7 @@ def section_of(plan: Plan) -> PlaneSection:
     """Returns the points of a plan's recurrence in a plane along two axes, if possible those that the array's coordinates depend
     on.
 
-    The other axes have their least or greatest values, whichever gives more points; at most `MOST` points along an axis are there.
+    The other axes have their least or greatest values, whichever gives more points; at most 16 points along an axis are there.
     """
     recurrence, rows = plan.recurrence, plan.mapping.rows
     outer, count = len(recurrence.outer), len(recurrence.axes)
