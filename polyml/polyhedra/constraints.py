@@ -69,7 +69,7 @@ def set_of_rows(
 ) -> isl.Set:
     """Returns [parameters] -> { [dims] : exists `exist`: each row of `zero` is 0 and each row of `least` is at least 0 }.
 
-    Without dims it is a parameter set { : ... }. isl takes much longer to parse a text of the constraints.
+    Without dims it is a parameter set { : ... }. The set is made from matrices, since isl takes much longer to parse a text.
 
     zero, least: rows (coefficients by name, constant) of linear expressions
     """
@@ -206,9 +206,9 @@ def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dic
 
 
 def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
-    """Returns a set { [i] } with only those of its constraints that bound some direction: whose expression changes along it.
+    """Returns a set { [i] } with only those of its constraints whose expression changes along at least one of the directions.
 
-    Constraints with rounded quotients are kept, too.
+    Constraints with rounded quotients are kept, too. A direction is a vector, with one number per dimension.
 
     >>> bounding(isl.Set("{ [i, j, k] : 0 <= i < 4 and 0 <= j <= i and j <= k < 9 }"), [(0, 0, 1)])
     Set("{ [i0, i1, i2] : i1 <= i2 <= 8 }")

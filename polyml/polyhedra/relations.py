@@ -85,9 +85,10 @@ def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequenc
 
 
 def has_opposite_distances(there: isl.Map, back: isl.Map) -> bool:
-    """Returns whether S[i] -> T[j] -> S[i'], there and back, has distances i' - i of both signs in some dimension.
+    """Returns whether, in some dimension, i' - i is negative for one and positive for another S[i] -> T[j] -> S[i'].
 
-    The distances for all values of the parameters count together.
+    The first step is a pair of `there`, the second one of `back`. The negative and the positive i' - i may occur for different
+    values of the parameters.
 
     >>> has_opposite_distances(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
     True

@@ -40,8 +40,8 @@ def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
 def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:
     """Returns the points whose whole tile along dimension `dim` satisfies the constraints that relate `dim` to other dimensions.
 
-    The tile of a point are the points that differ from it in that dimension alone and are in the same block of `step` values. A
-    constraint on that dimension alone may cut it.
+    The tile of a point has all points, whether or not they are in the set, that differ from it at most in that dimension and are in
+    the same block of `step` values. Constraints on that dimension alone are ignored: the set may end inside of a tile.
 
     step, origin: the blocks begin at `origin` plus multiples of `step`
 
@@ -67,7 +67,7 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
 
 
 def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
-    """Returns the part of { [time] } in which each coordinate has about `width` consecutive values, half way between its ends.
+    """Returns the part of { [time] } in which each coordinate has about `width` consecutive values, in the middle of those that it can have.
 
     times: a set that is bounded for these sizes
 

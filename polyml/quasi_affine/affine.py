@@ -334,14 +334,14 @@ def choice(condition: Condition, then: Affine, orelse: Affine) -> Affine:
 
 
 def non_negative(value: Affine) -> Condition:
-    """Returns value >= 0 as a condition that has min, max and Choice only inside quotients: their cases become conditions."""
+    """Returns the condition value >= 0, with cases joined by and/or in place of each min, max and Choice outside quotients."""
     if not value.terms:
         return TRUE if value.constant >= 0 else FALSE
     return _by_cases(value, ">=") or Compare(">=", value)
 
 
 def zero(value: Affine) -> Condition:
-    """Returns value == 0 as a condition that has min, max and Choice only inside quotients: their cases become conditions."""
+    """Returns the condition value == 0, with cases joined by and/or in place of each min, max and Choice outside quotients."""
     if not value.terms:
         return FALSE if value.constant else TRUE
     return _by_cases(value, "==") or Compare("==", value)

@@ -94,8 +94,8 @@ class SharedTile:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many elements of shared memory there are along each stored dimension: more than the extent of the last one where the array
-        has it elsewhere, so that threads that copy a row of the array store to different banks.
+        """How many elements of shared memory there are along each stored dimension: its extent. Along the last one there are a few more
+        if it is not the last one in the array, so that threads that copy a row of the array store to different banks.
         """
         extents = [each.extent for each in self.stored]
         across = len(extents) > 1 and [each for each in self.dimensions if each.extent > 1][-1] is not self.stored[-1]

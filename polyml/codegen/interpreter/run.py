@@ -179,8 +179,8 @@ def _shared(value: Value) -> set[int]:
 
 
 def _remember(value: Value, function: ValueFunction) -> ValueFunction:
-    """Returns a function that computes a value once per instance. `seen` has the values that the instance has computed so far, by
-    id; a value that it does not have is computed by `function` and added.
+    """Returns a function of (environment, `seen`) that computes a value once per instance. `seen` is a dictionary, new for each
+    instance, of what was computed so far by the id of the value; what it lacks is computed by `function` and added.
     """
 
     def once(env: Env, seen: Seen) -> Any:

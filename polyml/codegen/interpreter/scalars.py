@@ -127,7 +127,7 @@ _NUMPY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 def _python_integers(op: str, a: int, b: int) -> Scalar:
     """Returns `a op b` of Python ints. By zero, // and % give 0, and / gives NaN or an infinity. Raises PolymlOverflowError for
-    powers with exponents, and left shifts by numbers, above 64, unless a is -1, 0 or 1.
+    a ** b and a << b where b is above 64, unless a is -1, 0 or 1.
     """
     if op == "/":
         return np.float64(a) / np.float64(b)

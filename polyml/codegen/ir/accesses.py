@@ -13,8 +13,8 @@ from polyml.quasi_affine.from_isl import condition_expression, integer_expressio
 
 
 class AccessTable:
-    """A table of the subscripts, affine values and conditions of one SCoP as quasi-affine expressions; affine values are converted
-    from isl once.
+    """A table of the subscripts, affine values and conditions of one SCoP as quasi-affine expressions; each is
+    converted from isl when it is first asked for, and kept.
 
     context: the SCoP's constraints on its parameters.
     """

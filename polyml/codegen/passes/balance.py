@@ -22,7 +22,8 @@ from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 def balance(program: Program) -> Program:
     """Returns the program in which the outermost parallel loops over tiles are divided into chunks of equally many iterations,
-    where the loops inside allow it. Each gets a name for the last iteration of a chunk (`Loop.last`).
+    where the loops inside allow it. Each divided loop gets a name (`Loop.last`) that stands, in its body, for the last iteration
+    of the chunk that runs.
     """
     taken = {p.name for p in program.scop.parameters}
     names = (name for n in count() if (name := f"last{n}") not in taken)

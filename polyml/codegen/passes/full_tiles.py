@@ -198,8 +198,8 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
 
 
 def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:
-    """Returns the range of the tile that a loop runs over: of its pairs of a lower and an upper bound that are a constant apart,
-    the pair that is the nearest; None if there is none. Other bounds may only make the range shorter.
+    """Returns the range of the tile that a loop runs over: the lower and the upper bound of the loop that are the smallest
+    constant apart; None if no two are a constant apart. The loop's other bounds may only make the range shorter.
 
     inside: names that the range's first value must not depend on.
     """

@@ -100,7 +100,7 @@ def _number(element: Load) -> Value:
 
 
 def _scalar(statement: str, iterators: tuple[str, ...], name: str) -> Access:
-    """Returns the access { S[...] -> name[] }."""
+    """Returns a statement's access { statement[iterators] -> name[] } to a scalar."""
     return Access(array=name, relation=isl.Map(f"{{ {statement}[{', '.join(iterators)}] -> {name}[] }}"), subscripts=())
 
 

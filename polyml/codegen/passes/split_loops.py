@@ -202,8 +202,8 @@ def _by_quotients(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
 
 
 def _ends(part: isl.Set, dim: int) -> Iterator[Affine]:
-    """Yields the first value that a dimension has in the part, and the first value after its last one, if each is one affine
-    expression.
+    """Yields the first value that a dimension has in the part, and the value after its last one, as expressions of parameters. One
+    that is no single affine expression is left out.
     """
     if part.is_empty():
         return

@@ -290,9 +290,9 @@ def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
 
 
 def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
-    """Returns an estimate of how many elements a read accesses while the inner loops run, for one index in each of the dimensions
-    `whole`: the product of the trip counts of the loops that move along the other dimensions. A loop over a tile's iterations
-    counts with a full tile.
+    """Returns an estimate of how many elements a read accesses in one run of the inner loops, for one fixed index in each of the
+    dimensions `whole`: the product of the trip counts of those inner loops that change other subscripts of the read and none of
+    `whole`. A loop over a tile's iterations counts as if the tile were full.
 
     inside: the variables of the inner loops.
     whole: the dimensions of which the copy has all indices.
@@ -331,8 +331,9 @@ def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
 
 def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
     """Returns whether a register tile reads the array in rows as they are stored, so that a copy would not help. This is so if
-    exactly one of the read's subscripts has no loop variable of the written element's subscripts; and if the subscript along which
-    elements are neighbours in memory is that one, or has the variable of a loop over a tile's iterations.
+    exactly one of the read's subscripts has no loop variable in common with the subscripts of the element that the instance writes
+    (such as k of A[i, k] in a matrix product). The dimension along which elements are neighbours in memory must also be that one,
+    have the variable of a loop over a tile's iterations in its subscript, or be unknown.
     """
     written = {name for e in context.written(read) for name in e.names}
     subscripts = context.subscripts(read)

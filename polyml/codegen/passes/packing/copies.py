@@ -84,8 +84,8 @@ class TileRead:
 
     @property
     def in_tile(self) -> set[str]:
-        """The variables of loops that run over the iterations of a tile of more than one, of which a register tile may take
-        several.
+        """The variables of those loops around the read that run over the iterations of a tile which has more than one; a register
+        tile may take several of these iterations.
         """
         return {name for name, step in self.tile_steps.items() if step > 1}
 

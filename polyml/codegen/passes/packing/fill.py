@@ -34,7 +34,8 @@ class Filling:
 class _Bounds:
     """The bounds of the loop that fills one dimension of a copy.
 
-    low, high: one item each, the first and the last index of the copy's box; both empty if the box has all indices of the array.
+    low, high: the first and the last index of the copy's box, each as a tuple of one item; both tuples are empty if the box has all
+        indices of the array.
     lower, upper: further lower and upper bounds (inclusive), which all loops that read the copy along the dimension have.
     last: the array's last index in this dimension.
     """

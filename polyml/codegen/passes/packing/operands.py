@@ -45,12 +45,12 @@ def _path_to(value: Value, read: int) -> list[Value]:
 
 
 def as_single_read(value: Value) -> Value:
-    """Returns the value with its loads, which are of one element, numbered as read 0."""
+    """Returns the value with every load in it changed to a load of read number 0; all of them must load the same element."""
     return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
 
 
 def replaced(value: Value, part: Value, by: Value) -> Value:
-    """Returns the value with `by` in place of `part`, which is found by identity."""
+    """Returns the value with `by` in place of `part`: of the very object, not of parts that are equal to it."""
     if value is part:
         return by
     return with_children(value, tuple(replaced(operand, part, by) for operand in children(value)))

@@ -13,11 +13,12 @@ from polyml.quasi_affine.affine import Affine, variable
 
 def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> tuple[int, ...]:
     """Returns the array's dimensions in the order in which a copy for the read stores them: by the depth of the innermost loop
-    whose variable is in the dimension's subscript, outer ones first. But the last is the dimension along which the read moves
-    together with the vectors of a register tile of the written array, so that a vector of the copy is loaded at once.
+    whose variable is in the dimension's subscript, outer ones first.
 
-    If there is no such dimension, the last is the one whose elements are neighbours in the array, provided that a loop which moves
-    along it moves the written element too, and that register tiles take several iterations of this loop.
+    One dimension may be moved to the end, so that its elements are neighbours in the copy and vectors of them are loaded at once.
+    It is the one that moves with the same loops as the longest dimension of register tiles of the written array, and with no other
+    dimension of that array. If there is none, it is the one whose elements are neighbours in the array, provided that a loop which
+    moves along it moves the written element too, and that register tiles take several iterations of this loop.
     """
     written, subscripts = context.written(read), context.subscripts(read)
     row = _row(context, read, written)
@@ -39,8 +40,9 @@ def order(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]) -> t
 
 
 def _row(context: PackingContext, read: TileRead, written: Sequence[Affine]) -> int:
-    """Returns the dimension of the written array along which a register tile is longest. This is the last one; but if sizes are
-    known, it is the one along which the innermost loop moves if this loop's tile is longer.
+    """Returns the dimension of the written array along which register tiles are expected to be longest. This is the last one,
+    unless sizes are known and the innermost loop that moves the written element moves along another dimension and has a longer tile
+    than the loops along the last one; then it is that other dimension.
 
     written: the subscripts of the element that the read's instance writes.
     """
@@ -63,7 +65,7 @@ def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | Non
     """Returns the loop over tiles whose tiles the copy stores one after the other, as panels; None if the copy has no panels.
 
     The loop stands inside of the body that fills the copy. Each of its tiles is a range of indices in the copy's last dimension,
-    and becomes a panel; the loop over a tile's iterations has to move the written element too. A loop whose tiles begin where a
+    and becomes a panel; the loop over the tile's iterations has to change a subscript of the written element too. A loop whose tiles begin where a
     thread's chunk does is not taken.
     """
     dim = copy.order[-1]
