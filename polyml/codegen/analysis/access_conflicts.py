@@ -286,7 +286,7 @@ class ConflictTest:
 
     def _exact_differences(self, context: _EnclosingFacts, facts: Sequence[Fact], sides: Sides) -> isl.Set | None:
         """Returns, by isl, the set { [d0, d1, ...] } of the second access's iteration less the first one's, in the loops
-        `sides.moving` around both. None if a fact is not affine or isl needs more than TEST_OPERATIONS operations.
+        `sides.moving` around both. None if a fact is not affine or isl needs more than 200,000 operations.
         """
         _, first, second = renamed = sides.renamed()
         try:

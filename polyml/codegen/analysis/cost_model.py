@@ -320,7 +320,7 @@ class CostModel:
         return share
 
     def _with_innermost(self, innermost: int | None) -> Innermost:
-        """Returns the nest's properties with this loop of the perfect nest innermost; None: the loops in its body are."""
+        """Returns the nest's properties if loop number `innermost` is the innermost one; for None, if loops in its body are."""
         if innermost not in self._innermost:
             pairs = zip(self.accesses, self._weights)
             accesses = [self._innermost_access(access, weight, innermost) for access, weight in pairs]
@@ -328,7 +328,7 @@ class CostModel:
         return self._innermost[innermost]
 
     def _innermost_access(self, access: AccessStrides, weight: float, innermost: int | None) -> InnermostAccess:
-        """Returns an access's cost in the innermost loop; one to the same element throughout counts once per run of the loop."""
+        """Returns an access's cost in the innermost loop; an element that stays the same there counts once per run of the loop."""
         is_invariant = self._is_invariant(access, innermost)
         if is_invariant:
             weight /= max(1, self._innermost_trips(access.access, innermost))

@@ -52,7 +52,7 @@ class Ranges:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
 
     def check(self, e: Affine) -> None:
-        """Raises LeavesRange if the value of the expression, its constant or a coefficient may be larger in size than 2**62
+        """Raises LeavesRange if the absolute value of the expression, of its constant or of a coefficient may be larger than 2**62
         (INTEGER_LIMIT).
         """
         low, high = self.of(e)

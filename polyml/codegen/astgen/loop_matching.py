@@ -83,8 +83,8 @@ class LoopMatcher:
         self, node: Instance, values: Values, loops: tuple[Loop, ...]
     ) -> Iterator[tuple[Occurrence, tuple[LoopMember, ...]]]:
         """Yields the statements of the schedule tree's leaves that an instance may run, each with a guess of which band member each
-        loop around the instance makes. Guesses by which a loop's variable has to be scaled or shifted to be the member (see
-        `Progression`) come last.
+        loop around the instance stands for. Guesses by which a loop's variable has to be scaled or shifted to give the member's
+        value (see `Progression`) come last.
 
         values: by name of a loop's variable, its value where the instance stands.
         loops: the loops around it.
@@ -104,9 +104,9 @@ class LoopMatcher:
     def _progressions(
         self, node: Instance, leaf: LeafStatement, members: Sequence[LoopMember], loops: Sequence[Loop], values: Values
     ) -> tuple[tuple[int, Progression], ...]:
-        """Returns, for loops whose variable is not the band member itself, pairs of the member's number and the progression by
-        which the loop counts the member's values. A progression is guessed from the values that the member has in the first and
-        last iterations of the loops further inside.
+        """Returns guesses of how loops count the values of their band members (member = scale * variable + shift), as pairs of a
+        member's number and a progression. Loops whose variable is the member itself have none. A guess comes from the member's
+        values in the first and last iterations of the loops further inside.
 
         members: for each loop, the band member that it is taken for.
         values: by name of a loop's variable, its value where the instance stands.
@@ -122,12 +122,13 @@ class LoopMatcher:
         return tuple(found)
 
     def _is_of(self, point: tuple[Row, ...], at: LoopCase, members: Sequence[LoopMember], occurrence: Occurrence) -> bool:
-        """Returns whether an instance is proved to run a statement of the schedule tree in one case: wherever the case holds, its
-        point is in the statement's domain, and the band members have the values there that the loops' variables stand for.
+        """Returns whether a point is proved to be an instance of a statement of the schedule tree: wherever the case holds, it is
+        in the statement's domain, and each band member has the value there that its loop's variable stands for.
 
         point: the values of the statement's iterators.
-        at: the case.
-        members: the loops around, with the band members that they are.
+        at: the case, with the values of the loops' variables.
+        members: the variables of the loops around, each with the number of the band member that it stands for.
+        occurrence: the statement at its leaf of the tree.
         """
         left = [at.case]
         values = _with_iterators(at.values, point)
@@ -177,11 +178,12 @@ class LoopMatcher:
         raise Unproved
 
     def _combinations(self, occurrence: Occurrence, around: Sequence[LoopMember], member: int) -> Iterator[Affine]:
-        """Yields, for each conjunction of a leaf's domain, the value of a band member as a sum of multiples of the variables of the
-        loops `around`, where it is such a sum at all points.
+        """Yields expressions for the value of a band member: multiples of the variables of the loops `around` and of parameters,
+        added up with a constant. There is one for each conjunction of the leaf's domain in which the members of these loops
+        determine the value in this way.
 
-        around: loops' variables, with the band members that they are.
-        member: the number of the member.
+        around: the variables of loops, each with the number of the band member that it stands for.
+        member: the number of the member that has no loop.
         """
         for alternative in occurrence.leaf.alternatives:
             times = [self._cases.row(time, {}) for time in alternative.times]
@@ -221,6 +223,7 @@ class LoopMatcher:
 def _progression(row: Row, of_variable: Row) -> Progression | None:
     """Returns the scale and the shift with row = scale * variable + shift, or None where there are none.
 
+    row: the value of a band member as a linear expression.
     of_variable: the variable's value as a linear expression.
     """
     name = next(iter(of_variable[0]), None)
@@ -250,8 +253,12 @@ def _variable_of(name: Name) -> str:
 
 
 def _first_times(loops: Sequence[Loop], instance: Instance, leaf: LeafStatement, member: int) -> Iterator[Affine]:
-    """Yields the values that a band member may have in the first iteration of all of the loops, then those in their last iteration,
-    as expressions of the variables of loops further out; one for each choice of a bound of each loop.
+    """Yields guesses of the value that a band member has in the first iteration of all of the loops, and then of that in their last
+    iteration: its value at the instance, with a bound put for the variable of each loop. Where loops have several bounds, each
+    combination of them is a guess.
+
+    loops: nested loops around the instance, outermost first.
+    member: the number of the band member.
     """
     points = dict(enumerate(instance.point))
     for alternative in leaf.alternatives:

@@ -21,10 +21,10 @@ class Unproved(Exception):
 
 @dataclass(frozen=True)
 class Progression:
-    """A progression is the way in which a loop's variable counts the values of a band member: member = scale * variable + shift.
+    """A progression says how a loop's variable counts the values of a band member: member = scale * variable + shift.
 
-    isl may make a loop over the number of the step, and, so that statements whose strides begin at different numbers share a loop,
-    shift some of them.
+    Variable and member differ where isl's loop counts the steps of a member, or where isl shifts the members of some statements so
+    that statements whose strided values begin at different numbers share a loop.
     """
 
     scale: int = 1

@@ -81,7 +81,8 @@ class LoopScope:
     entry: the block that the instructions are appended to.
     innermost: whether the loop has no loop inside.
     known: { what a value is -> its SSA name }, of the values computed in the scope.
-    extrema: { (min or max, its operands less the least constant that is added in one of them) -> (its SSA name, that constant) }.
+    extrema: the minima and maxima of the scope: { (min or max, its operands, less the least of their constant terms) -> (the SSA name
+        of its value, that constant term) }.
     """
 
     entry: BasicBlock

@@ -102,8 +102,8 @@ class ElementAccess(Addresses):
         self.registers.put(other, known, dirty=False)
 
     def flush(self) -> None:
-        """Emits stores of all values in registers that memory does not have yet, and starts a new region of straight code. Only
-        elements that loops around hold in registers stay there.
+        """Emits stores of all values in registers that memory does not have yet, and forgets what the registers hold, as the next
+        straight-line code starts anew. Elements that enclosing loops keep in registers stay there.
         """
         self._write_back(self.registers.dirty(), drop=False)
         pinned = {p: self.registers.known(p) for p in self.registers.pinned}

@@ -54,8 +54,8 @@ class MemoryEmitter:
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
     def _short_stride(self, location: Location) -> int:
-        """Returns the distance in elements from one lane to the next if lanes are 2 to LONGEST_SHORT_STRIDE elements apart along
-        the dimension in which elements are neighbours in memory; else 0.
+        """Returns the distance in elements from one lane to the next if it is 2 to 4 (LONGEST_SHORT_STRIDE), along the dimension in
+        which elements are neighbours in memory; else 0.
         """
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]

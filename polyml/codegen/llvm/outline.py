@@ -120,9 +120,9 @@ def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
-    """Emits the first and the last iteration of one chunk of a loop over tiles whose chunks need not consist of whole tiles (it has
-    a name `Loop.last`), and returns their SSA names. Chunks differ in length by at most the step of the loop over a tile's
-    iterations.
+    """Emits the first and the last iteration of one chunk of a loop over tiles, and returns their SSA names. A chunk may end inside
+    a tile: the loops in the body then end at the chunk's last iteration, `Loop.last`. Chunks differ in length by at most the step
+    of the loop over a tile's iterations.
 
     lower, upper: the first and last iteration of the whole loop.
     share: the chunk's number, and how many chunks there are.

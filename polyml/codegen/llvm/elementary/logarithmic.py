@@ -112,8 +112,10 @@ def arccosh(fp: FloatOperations, x: SsaValue) -> SsaValue:
 
 
 def _large(fp: FloatOperations, size: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    """Returns (size, whether it is larger than 2**60, 1.0 where it is and 0.0 where it is not). arcsinh and arccosh of such an x
-    are log(x) + log(2), rounded; the 1.0 is the number of log(2) to be added.
+    """Returns (size, whether it is larger than 2**60, 1.0 where it is and 0.0 where it is not). For such numbers arcsinh and
+    arccosh are log(size) + log(2), rounded; the third value says how many times log(2) is to be added.
+
+    size: |x| for arcsinh, x for arccosh.
     """
     large = fp.compare(">", size, fp.number(2.0**60))
     return size, large, fp.choice(large, 1.0, 0.0)

@@ -158,8 +158,9 @@ class _LoopEmitter:
         return self._body.memory.load(_substituted(location, first))
 
     def _before_first(self, row: OverlappingVectors, first: Mapping[str, Affine]) -> SsaValue:
-        """Emits the vector that the first iteration uses in place of the one that an iteration before it would have loaded from a
-        row, and returns it. Only its last lanes are used: they are the first elements of the row that the loop reads.
+        """Emits and returns a vector for the first iteration, which uses it where later iterations use the vector of the row that
+        the iteration before them loaded. Its last lanes have the first elements of the row that the loop reads; its other lanes are
+        not used.
 
         row: vectors along one row of an array that the loop reads at several offsets.
         first: { loop variable -> its first value }.
@@ -225,7 +226,7 @@ class _LoopEmitter:
         return behind
 
     def _picked(self, a: SsaValue, b: SsaValue, order: Iterable[int]) -> SsaValue:
-        """Emits a vector of the lanes numbered `order` of a and b, one after the other, and returns it."""
+        """Emits a shuffle of two vectors and returns it: the lanes that `order` numbers, b's lanes being numbered on from a's."""
         mask = ", ".join(f"i32 {lane}" for lane in order)
         return replace(a, ssa=self._fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 

@@ -148,8 +148,8 @@ class PartialResults:
         memory.store(target, self._expressions.combine(key.operator, memory.load(target), number))
 
     def merge(self, key: Accumulator, total: SsaValue, before: PartialResult | None, exits: LoopExits) -> PartialResult:
-        """Emits phis after a loop, by which what it has reduced counts if it ran, and else what was reduced before it. Returns what
-        the loop and those before it have reduced together.
+        """Emits a phi after a loop that has the loop's partial results if it ran, and otherwise those from before it (the
+        operator's identity if there are none). Returns it with whether this loop or one of those before it ran.
 
         total: the vector of partial results at the end of the loop.
         before: what the loops before have reduced; None if there are none.

@@ -186,7 +186,7 @@ class LoopElements:
 
     def updated(self, around: set[str]) -> list[Location]:
         """Returns the locations that the loop updates and that stay the same in all iterations of the loop and of the loops around
-        it whose variables are `around`, of arrays in which these loops access only such locations.
+        it whose variables are `around`. An array counts only if all of its locations that these loops access stay the same.
         """
         found: dict[str, dict[Location, bool] | None] = {}
         names, reductions = {*around, self.loop.var}, self._body.module.program.reductions

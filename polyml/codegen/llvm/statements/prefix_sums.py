@@ -46,7 +46,7 @@ class PrefixSums:
 
     def take_updated(self, node: Instance) -> bool:
         """Returns whether the instance was emitted already as a scan, because instances before it read the element that it updates.
-        If so, the reads after it get the updated values.
+        If so, reads that are emitted from now on get the updated values.
         """
         if node not in self._updated:
             return False
