@@ -60,7 +60,8 @@ def _interpreted(kernel: syntax.Kernel) -> Runs:
 def _compared(before: Runs, after: Runs, arguments: Arguments, rounding: float = 0.0) -> Finding | None:
     """Returns the first difference between what two programs make of the arguments; None where there is none.
 
-    It is None also where `before` refuses the call, which plain Python would run then.
+    None also where `before` raises an error, so that there is nothing to compare with, or where the types or bounds of `after`
+    cannot be found for these arguments.
 
     rounding: a tolerance for floating-point elements; 0.0 for the same bits.
     """

@@ -224,8 +224,8 @@ def _indices(shape: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def wrong_fetches(program: Program) -> Finding | None:
-    """Returns, as a finding, a prefetch of a read that its statement does not have, or ahead along a loop that is not around it;
-    None where there is none.
+    """Returns, as a finding, a prefetch that cannot be right: of a read that its statement does not have, along a loop that is not
+    around the statement, or by less than one iteration ahead. None where there is none.
 
     The element that is fetched may lie outside the array: a prefetch does no harm.
     """

@@ -43,8 +43,8 @@ def check(
 
 
 def check_part(scop: Scop, dependences: Dependences, tree: isl.Schedule, reductions: Mapping[str, Reduction]) -> Finding | None:
-    """Returns what a step that scheduled a SCoP, or a part of it, did wrong; None where it is correct, or the tree is of another
-    SCoP.
+    """Returns what a step that scheduled a SCoP, or a part of it, did wrong; None where it is correct, or where the tree has
+    instances that the SCoP has not, since it is then a tree of another SCoP.
 
     The part is taken to be the instances in the tree. An instance that the step loses is therefore noticed only when the schedule
     of the whole SCoP is checked.

@@ -22,11 +22,11 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 @dataclass(frozen=True)
 class CapacityTerm:
-    """A capacity term is a formula for how many uses of cache lines miss because of the cache's capacity; it is for one region,
-    which is a part of the uses of a reference. Compulsory misses are not counted.
+    """A CapacityTerm is a formula for the capacity misses (all but the compulsory ones) among some uses of cache lines by a
+    reference.
 
-    number: the formula, in which an additional parameter stands for the value of `spare`.
-    spare: the part of the reuse distance that depends on sizes alone, minus the number of lines of the cache, as a formula of
+    number: the number of these misses, as a formula of sizes and one more parameter, whose value is that of `spare`.
+    spare: the part of the uses' reuse distance that depends on sizes alone, minus the number of lines of the cache, as a formula of
         sizes.
     """
 
@@ -233,7 +233,7 @@ def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
 
 
 def _condition(value: Poly) -> str | None:
-    """Returns the condition that a polynomial is at least 0 as text for isl; None where the polynomial is not linear."""
+    """Returns, as text for isl, the condition that a polynomial is at least 0; None where the polynomial is not linear."""
     linear = _linear(value)
     return None if linear is None else f"{_text(*linear[:2])} >= 0"
 

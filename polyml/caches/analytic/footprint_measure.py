@@ -175,12 +175,12 @@ class Measure:
         self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set, number: Callable[[isl.Set], int]
     ) -> Amount:
         """Returns the number of points of a set of elements, or of the points that `mapped` relates them to, as a formula and its
-        largest value. Where no formula is found in time, the result has the value in one middle iteration, or, without sizes, an
-        upper bound.
+        largest value. Where no formula is found in time, the result has the value for one iteration in the middle, or, without
+        sizes, an upper bound.
 
         mapped: { A[i] -> [...] }; None: the elements themselves are counted.
         assumes, context: what the result's fields of these names are set to.
-        number: counts the elements at given sizes in one iteration.
+        number: takes the set of the elements that one iteration uses at given sizes; returns the value for it.
         """
         try:
             with self._limited():
@@ -195,11 +195,12 @@ class Measure:
     def _numbered(
         self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
     ) -> tuple[int | None, str, Mapping[str, int]]:
-        """Returns (value, accuracy, at): `value` is what number(...) returns for those of the elements that one iteration uses.
+        """Returns (value, accuracy, at) for the elements that one iteration uses at the given sizes: `value` is what `number`
+        returns for their set, the others are the arguments. Where `number` raises CannotCount, value is None and accuracy "not
+        counted".
 
         at: the iteration, {iterator: value}.
-        accuracy: words for how exact the value is; where `number` raises CannotCount, "not counted" is returned in their place, and
-            None as the value.
+        accuracy: words for how exact the value is.
         """
         here = polyhedra.at_sizes(elements, {**(self.sizes or {}), **at})
         try:

@@ -154,12 +154,14 @@ def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
 
 
 def _own(loop: Loop, statement: Statement) -> isl.PwAff:
-    """Returns a loop's iterator as a function { S[i] -> [e] }: an expression e of the iterators i of one statement S."""
+    """Returns a loop's iterator as a function { S[i] -> [e] } of the instances of one statement S: an expression e of their
+    iterators.
+    """
     return next(piece for piece in pieces(loop.member) if piece.domain().get_tuple_name() == statement.name)
 
 
 def _slopes(terms: Mapping) -> dict[object, Fraction]:
-    """Returns {name: by how much a linear expression grows when the name grows by one}; an integer quotient counts as an exact one.
+    """Returns {name: by how much a linear expression grows when the name grows by one}, in which floor(n/8) counts as n/8.
 
     terms: {name or integer quotient: coefficient}.
     """

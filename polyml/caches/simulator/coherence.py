@@ -39,7 +39,11 @@ def hand_up(fn: FunctionBuilder, layout: StateLayout, dirty: str) -> None:
 
 
 def _unit(name: str, argument: str, define: Callable[[FunctionBuilder, StateLayout], None], layout: StateLayout) -> Unit:
-    """Returns an LLVM function whose body `define` emits. argument: the declaration of its last argument."""
+    """Returns the LLVM function `name`, whose body `define` emits.
+
+    argument: the declaration of the function's last argument, such as "i32 %write"; it stands behind the state, the counters and
+        the line.
+    """
     fn = FunctionBuilder(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
     fn.attributes = "nounwind noinline"
     define(fn, layout)
@@ -98,9 +102,10 @@ def _cohere(fn: FunctionBuilder, layout: StateLayout) -> None:
 
 
 def _deliver_if(fn: FunctionBuilder, dirty: list[str], other: str, done: BasicBlock) -> None:
-    """Emits a call of `deliver` where one of the values `dirty` is not 0, then a jump to `done`.
+    """Emits a jump to the block `done`, and before it, where one of the values `dirty` is not 0, a call of the LLVM function
+    `deliver`, which writes back a line that another thread had dirty.
 
-    other: the thread that had the line dirty.
+    other: that thread.
     """
     some, deliver = dirty[0], fn.block("deliver")
     for each in dirty[1:]:
@@ -132,7 +137,7 @@ def _deliver(fn: FunctionBuilder, layout: StateLayout) -> None:
 
 
 def _several(layout: StateLayout) -> list[int]:
-    """Returns the numbers of the levels that have more than one cache."""
+    """Returns the numbers of those cache levels that this simulator simulates and that have more than one cache."""
     return [number for number in layout.numbers if layout.instances(number) > 1]
 
 
@@ -142,6 +147,8 @@ def _instance(fn: FunctionBuilder, layout: StateLayout, number: int, thread: str
 
 
 def _owner(fn: FunctionBuilder, layout: StateLayout) -> str:
-    """Emits code for the address of the byte that says which thread may have the line `%line` dirty."""
+    """Emits code for the address of the byte that tells which thread may have the line `%line` dirty: its number plus 1, 0 for
+    none.
+    """
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.owners}")
     return fn.emit(f"getelementptr [{OWNER_BYTES} x i8], ptr {table}, i64 %line")

@@ -35,7 +35,9 @@ class FullyAssociative(SimulatedLevel):
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
-        """Emits code for the address of the node that stands for a line; the node is in the list if the cache holds the line."""
+        """Emits code for the address of a line's node. Each line of memory has one; it is linked into the list only while the cache
+        holds the line.
+        """
         return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
 
     def look(self, fn: FunctionBuilder, line: str, instance: str = "") -> Lookup:
@@ -78,8 +80,11 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Emits code that puts a line in front of the list. If the cache is full, the last line is removed. Returns the name of the
-        value of the removed line's word (2 * (line + 1), plus 1 where it is dirty), which is 0 where none was removed.
+        """Emits code that puts a line in front of the list; if the cache is full, the last line is removed. Returns the name of the
+        value of the removed line's word, which is 0 where none was removed.
+
+        address: of the new line's node.
+        word: that of the new line: 2 * (line + 1), plus 1 where it is dirty.
         """
         begin = self.begin(fn)
         length = _get(fn, begin, _WORD)
@@ -109,7 +114,7 @@ class FullyAssociative(SimulatedLevel):
         _set(fn, begin, _WORD, fn.emit(f"sub i32 {_get(fn, begin, _WORD)}, 1"))
 
     def declarations(self) -> dict[str, str]:
-        """Returns {}: the code needs nothing declared."""
+        """Returns {}: the emitted code calls no function that LLVM has to be told of."""
         return {}
 
     def _unlink(self, fn: FunctionBuilder, begin: str, node: str) -> None:

@@ -11,11 +11,11 @@ Around = tuple[Jam | Guard, ...]
 
 
 def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, ...]:
-    """Returns the nodes of a program without jams (loops whose iterations run together), with the accesses in the order in which
-    the vectorised program makes them.
+    """Turns jams (loops whose iterations run together, as lanes of vectors) into ordinary loops, and returns the nodes so made.
+    They make the accesses in the order in which the vectorised program makes them.
 
     Each statement runs for all iterations of a jam before the next one does, so each gets a loop of its own. Only a jam with a scan
-    becomes one loop around its whole body.
+    (it passes on a running result) becomes one loop around its whole body.
 
         together i = 0 .. 3: S[i]; T[i]   ->   for i in 0 .. 3: S[i]   for i in 0 .. 3: T[i]
 
@@ -25,8 +25,8 @@ def in_lane_order(nodes: tuple[Node, ...], around: Around = ()) -> tuple[Node, .
 
 
 def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
-    """Returns a node as nodes without jams (loops whose iterations run together), with the accesses in the order in which the
-    vectorised program makes them.
+    """Turns the jams in a node (loops whose iterations run together) into ordinary loops, and returns the nodes so made. They make
+    the accesses in the order in which the vectorised program makes them.
 
     around: the jams and guards around the node; each statement is put inside a copy of them.
     """
@@ -42,6 +42,8 @@ def _node_in_lane_order(node: Node, around: Around) -> tuple[Node, ...]:
 def _moves(guard: Guard, around: Around) -> bool:
     """Returns whether a guard may hold for some iterations that run together and not for others: its condition has a jam's
     variable.
+
+    around: the jams (loops whose iterations run together) and the guards that the guard is in.
     """
     return any(isinstance(other, Jam) and other.var in guard.condition.names for other in around)
 

@@ -114,7 +114,9 @@ class _LevelFunctions:
         return Unit(full, text, self.sets.declarations(), len(text))
 
     def _touch(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `touch_k`: an access to the level, which looks the line up."""
+        """Emits the body of `touch_k`, an access to level k: it looks the line up and does what is due where the level has it, or
+        lacks it.
+        """
         if self.number in self.layout.shadowed:
             fn.do(f"call fastcc void @fill_{self.number}(ptr %state, ptr %count, i64 %line)")
         found = self.sets.look(fn, "%line")
@@ -176,15 +178,17 @@ class _LevelFunctions:
         counter(fn, "%count", self.layout.cold(self.number), fn.emit(f"zext i8 {cold} to i64"))
 
     def _touch_below(self, fn: FunctionBuilder, write: str) -> str:
-        """Emits an access to the next level. Returns the name of the value that is 1 where that level gives up a dirty line to this
-        one; "0" where memory is next.
+        """Emits an access to the line `%line` in the next level, which is a write where the value `write` is 1. Returns the name of
+        a value, 1 where that level hands the line up dirty and keeps it no longer; "0" where memory is next.
         """
         if self.is_last:
             return "0"
         return fn.emit(f"call fastcc i32 @touch_{self.number + 1}(ptr %state, ptr %count, i64 %line, i32 {write})")
 
     def _write_on(self, fn: FunctionBuilder) -> None:
-        """Emits code that passes the access on to the next level at once if it is a write."""
+        """Emits code for a level that writes through: if the access is a write, it is made in the next level too, at once, and
+        counted.
+        """
         writes, done = fn.block("writes"), fn.block("on")
         fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)
         fn.current = writes
@@ -195,11 +199,12 @@ class _LevelFunctions:
         fn.current = done
 
     def _let_go(self, fn: FunctionBuilder, word: str) -> None:
-        """Emits what happens to a line that the level evicts. word: 2 * (line + 1), plus 1 where it is dirty; 0 where none was
-        evicted.
+        """Emits code for what happens to a line that this level evicts.
 
         An inclusive level removes the line from the levels above too. If the next level is exclusive, it takes the line; otherwise
         the line is written to the next level if it is dirty.
+
+        word: 2 * (line + 1), plus 1 where the line is dirty; 0 where none was evicted.
         """
         some, done = fn.block("some"), fn.block("done")
         fn.branch(fn.emit(f"icmp ne i32 {word}, 0"), some, done)
@@ -263,12 +268,14 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _drop(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `drop_k`: a line is removed from caches %from ... %to - 1 of level k."""
+        """Emits the body of `drop_k`: a line is removed from caches %from ... %to - 1 of level k; returns 1 where it was dirty in
+        one.
+        """
         self._remove(fn, "%from", "%to", "-1", lambda instance: None)
 
     def _take(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `take_k`: a line is removed from all caches of level k but the current thread's; for each that had it,
-        it is recorded that the write of another thread took it.
+        """Emits the body of `take_k`: a line is removed from all caches of level k but the current thread's; returns 1 where it was
+        dirty in one. For each cache that had it, it is recorded that the write of another thread took it.
         """
 
         def note(instance: str) -> None:
@@ -308,7 +315,9 @@ class _LevelFunctions:
         done.terminator = f"ret i32 {before}"
 
     def _clean(self, fn: FunctionBuilder) -> None:
-        """Emits the body of `clean_k`: a line becomes clean in one cache that has it; returns 1 where it was dirty."""
+        """Emits the body of `clean_k`: a line becomes clean in cache `%cache` of level k, if it is there; returns 1 where it was
+        dirty.
+        """
         found = self.sets.look(fn, "%line", "%cache")
         hit, miss = fn.block("hit"), fn.block("miss")
         fn.branch(found.hit, hit, miss)

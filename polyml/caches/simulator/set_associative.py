@@ -87,7 +87,7 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits code for the word, 2 * (line + 1) plus the dirty bit, of a line that was found."""
+        """Emits code for the word that the cache keeps for a line that was found: 2 * (line + 1), plus 1 where the line is dirty."""
 
     @abstractmethod
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
@@ -177,7 +177,7 @@ class SetAssociative(SimulatedLevel):
         return fn.emit(f"load {self.type}, ptr {address}, align 4")
 
     def word(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits code for the word, 2 * (line + 1) plus the dirty bit, of a line that was found."""
+        """Emits code for the word that the cache keeps for a line that was found: 2 * (line + 1), plus 1 where the line is dirty."""
         alone = fn.emit(f"select {self.mask} {found.same}, {self.type} {found.words}, {self.type} zeroinitializer")
         return fn.emit(f"call i32 @llvm.vector.reduce.or.v{self.ways}i32({self.type} {alone})")
 
@@ -202,7 +202,7 @@ class SetAssociative(SimulatedLevel):
         fn.do(f"store {self.type} {words}, ptr {address}, align 4")
 
     def _splat(self, fn: FunctionBuilder, word: str) -> str:
-        """Emits code for a vector that holds one word in each way."""
+        """Emits code for a vector whose elements, one for each way, are all `word`."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {word}, i32 0")
         return fn.emit(f"shufflevector {self.type} {first}, {self.type} poison, {self.type} zeroinitializer")
 
@@ -218,9 +218,7 @@ class Lru(SetAssociative):
     """
 
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether a line is the first, and so the last used one, of its set, and dirty too if `dirty` is
-        True.
-        """
+        """Emits code that tells whether a line is the first (the newest) of its set, and, if `dirty` is True, also dirty."""
         return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:
@@ -233,7 +231,9 @@ class Lru(SetAssociative):
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Emits code that puts a line in front of its set; returns the word of the set's last line, which leaves it, 0 for none."""
+        """Emits code that makes a line the first (the newest) of its set, and returns the word of the line that this drops from the
+        end of the set, 0 if that way was free. address: of the set. word: that of the new line, 2 * (line + 1) plus the dirty bit.
+        """
         words = self.words(fn, address)
         self._store(fn, address, self._behind(fn, word, words))
         return fn.emit(f"extractelement {self.type} {words}, i32 {self.ways - 1}")
@@ -247,21 +247,23 @@ class Lru(SetAssociative):
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))
 
     def _first(self, fn: FunctionBuilder, found: Lookup) -> str:
-        """Emits code for an integer with one bit for each way of the set, of which only that of the way with the line is 1."""
+        """Emits code for an integer with one bit for each way of the set: 1 for the way with the line that was found, 0 for the
+        others.
+        """
         return self._bits(fn, found.same)
 
     def _behind(self, fn: FunctionBuilder, newest: str, words: str) -> str:
-        """Emits code for a set in which each word is moved back by one way, with `newest` in front and without the last one."""
+        """Emits code for a set's words moved back by one way: the word `newest` comes first, and the last one is dropped."""
         first = fn.emit(f"insertelement {self.type} poison, i32 {newest}, i32 0")
         order = ", ".join(f"i32 {way}" for way in (self.ways, *range(self.ways - 1)))
         return fn.emit(f"shufflevector {self.type} {words}, {self.type} {first}, <{self.ways} x i32> <{order}>")
 
 
 class Plru(SetAssociative):
-    """A Plru level (tree-PLRU) has, for each set, a binary tree of bits, each of which leads to one of two halves of the ways; the
-    line of the way to which they lead is replaced.
+    """A Plru level (tree-PLRU) keeps, for each set, a binary tree over the ways, with a bit in each node that leads to one half of
+    the ways below it. Bits lead from the root to one way, whose line is replaced next.
 
-    A free way is taken first. Each use of a line sets the bits on the way to it so that they lead elsewhere.
+    A free way is taken first. Each use of a line sets the bits on the path to it so that they lead elsewhere.
     """
 
     @property
@@ -282,10 +284,9 @@ class Plru(SetAssociative):
         fn.do(f"store i32 {fn.emit(f'or i32 {self.word(fn, found)}, {dirty}')}, ptr {self._last(fn, found.address)}, align 4")
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
-        """Emits code that puts a line into a free way, or else into the way to which the tree's bits lead, and then sets these to
-        lead elsewhere.
-
-        Returns the name of the value of the word that was in this way, 0 for none.
+        """Emits code that puts a line into a free way, or else into the way to which the tree's bits lead, and sets these to lead
+        elsewhere. Returns the word that was in this way, 0 if it was free. address: of the set. word: that of the new line, 2 *
+        (line + 1) plus the dirty bit.
         """
         words = self.words(fn, address)
         free = fn.emit(f"icmp eq {self.type} {words}, zeroinitializer")
@@ -306,12 +307,14 @@ class Plru(SetAssociative):
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def make_clean(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits code that marks a line that was found as clean; which line was used last is then unknown."""
+        """Emits code that marks a line as clean, and notes that it is not known which line of its set was used last."""
         super().make_clean(fn, found)
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def declarations(self) -> dict[str, str]:
-        """Returns LLVM declarations by name: tables of the tree's bits that a use of each way changes, and called functions."""
+        """Returns LLVM declarations by name: of called functions, and of tables that say, by way, which bits of the tree a use
+        changes.
+        """
         away = [self._away(way) for way in range(self.ways)]
         path = ", ".join(f"i32 {~mask}" for mask, _ in away)
         value = ", ".join(f"i32 {bits}" for _, bits in away)
@@ -334,7 +337,7 @@ class Plru(SetAssociative):
         return mask, bits
 
     def _way(self, fn: FunctionBuilder, mask: str) -> str:
-        """Emits code for the number of the first way whose bit is set. mask: one bit for each way."""
+        """Emits code for the number of the first way whose bit is 1. mask: a vector with one bit for each way."""
         bits = self._bits(fn, mask)
         number = fn.emit(f"call i{self.ways} @llvm.cttz.i{self.ways}(i{self.ways} {bits}, i1 false)")
         if self.ways == 32:
@@ -379,9 +382,8 @@ def word_of(fn: FunctionBuilder, line: str) -> str:
 
 
 def _is_word(fn: FunctionBuilder, word: str, line: str, dirty: bool) -> str:
-    """Emits code that tells whether a way's word is that of a line, and where `dirty` is True, whether the line is dirty too.
-
-    The word of a line is 2 * (line + 1), plus 1 where it is dirty.
+    """Emits code that tells whether `word`, 2 * (line + 1) plus the dirty bit, is that of a line, and, if `dirty` is True, dirty
+    too.
     """
     if dirty:
         return fn.emit(f"icmp eq i32 {word}, {fn.emit(f'or i32 {word_of(fn, line)}, 1')}")

@@ -40,7 +40,7 @@ def units(number: int, is_exclusive: bool) -> Iterator[Unit]:
 def mark(fn: FunctionBuilder, time: int) -> None:
     """Emits code that appends a request which says that the thread has come to a barrier, or to its end.
 
-    time: BARRIER or DONE, which stand in the place of a request's time.
+    time: the constant BARRIER or DONE, which is written where other requests have their time.
     """
     state_header.put(fn, state_header.TIME, str(time))
     fn.do("call fastcc void @note(ptr %state, ptr %counters, i64 0, i32 0)")
@@ -145,8 +145,8 @@ again:
 
 
 def _by_time(layout: StateLayout) -> str:
-    """Returns LLVM blocks that choose the thread whose next request has the earliest time, and compute the time of the earliest
-    request of all others: until then this thread is served.
+    """Returns LLVM blocks that choose the thread whose next request has the earliest time, and compute the earliest time of the
+    others' next requests; the chosen thread is served up to that time.
     """
     threads = layout.threads
     return f"""entry:

@@ -51,12 +51,14 @@ class Counts:
         return self.first[0]
 
     def capacity(self, level: int) -> int:
-        """Returns the misses of a level that full associativity would not avoid, without compulsory ones."""
+        """Returns the capacity misses of a level: the misses of a fully associative cache of its size, less the compulsory misses.
+        The misses must have been classified.
+        """
         return self.fully_associative[level] - self.first[level]
 
     def conflict(self, level: int) -> int:
-        """Returns the conflict misses of a level: those that a fully associative cache of its size would not have, without those
-        that writes of other threads cause. The number is negative where that cache would miss more often.
+        """Returns the conflict misses of a level: all misses, less those of a fully associative cache of its size, less those that
+        writes of other threads cause. It is negative where that cache would miss more often. The misses must have been classified.
         """
         return self.misses[level] - self.fully_associative[level] - self.coherence(level)
 
@@ -199,7 +201,11 @@ def _rounded(number: int) -> int:
 
 
 def _code(tracer: str, caches: Sequence[str]) -> Code:
-    """Returns LLVM texts as loaded machine code. caches: texts that other programs may share, whose object code is kept."""
+    """Returns LLVM texts as loaded machine code.
+
+    tracer: the text that makes one program's accesses.
+    caches: texts of simulated caches, which other programs can use too; their object code is kept for that.
+    """
     return load([*_assembled(tracer), *(each for text in caches for each in _kept(text))], trace.ENTRY, shared_requests.ENTRY)
 
 
@@ -252,7 +258,11 @@ def _arrays(places: Sequence[Placed], layout: StateLayout) -> np.ndarray:
 
 
 def _function(code: Code, name: str, pointers: int, *others: type) -> Callable[..., int]:
-    """Returns a C function of the code as a callable. pointers: how many pointers it takes before its other arguments."""
+    """Returns the function `name` of the loaded code as a callable, whose result is an i64.
+
+    pointers: how many pointers it takes first.
+    others: the ctypes types of the arguments behind these.
+    """
     return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_void_p,) * pointers, *others)(code.address(name))
 
 

@@ -12,20 +12,26 @@ _ALIGNMENT = 64
 
 
 def word(fn: FunctionBuilder, number: int) -> str:
-    """Emits code for the address of word `number` of the header of a simulator's state; this module's constants name the words."""
+    """Emits code for the address of a word of the header of a simulator's state. number: one of this module's constants, such as
+    TIME.
+    """
     return fn.emit(f"getelementptr i64, ptr %state, i64 {number}")
 
 
 def get(fn: FunctionBuilder, number: int, kind: str = "i64") -> str:
-    """Emits a load of word `number` of the header of a simulator's state; this module's constants name the words. kind: the LLVM
-    type.
+    """Emits a load of a word of the header of a simulator's state.
+
+    number: the word, one of this module's constants, such as TIME.
+    kind: the LLVM type that is loaded.
     """
     return fn.emit(f"load {kind}, ptr {word(fn, number)}")
 
 
 def put(fn: FunctionBuilder, number: int, value: str, kind: str = "i64") -> None:
-    """Emits a store to word `number` of the header of a simulator's state; this module's constants name the words. kind: the LLVM
-    type.
+    """Emits a store to a word of the header of a simulator's state.
+
+    number: the word, one of this module's constants, such as TIME.
+    kind: the LLVM type of the value.
     """
     fn.do(f"store {kind} {value}, ptr {word(fn, number)}")
 

@@ -21,7 +21,8 @@ _Tell = ctypes.CFUNCTYPE(None)
 
 
 def run_independently(run: Run, threads: int) -> None:
-    """Calls run(thread) for each thread number and waits for all, at the same time where the system has threads for them.
+    """Calls run(thread) for each thread number, and returns when all calls have ended. They run at the same time, each in a system
+    thread; those for which the system gives none run one after the other.
 
     The calls must not depend on each other.
     """

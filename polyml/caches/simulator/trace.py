@@ -308,8 +308,8 @@ class _AccessEmitter:
             self._made += 1
 
     def enter(self, jam: Jam) -> None:
-        """Does nothing; it is called before a jam (a loop whose iterations run together). `lane_order` has made loops of them
-        before.
+        """Does nothing. It is called before a jam (a loop whose iterations run together), of which none is left here: `lane_order`
+        has turned them into loops.
         """
 
     def _uses(self, node: Instance) -> list[_ReferenceUse]:
@@ -368,9 +368,10 @@ class _AccessEmitter:
         return found | {use: some for use in staying if use not in moving}
 
     def _tell_time(self, before: str) -> None:
-        """Emits code that stores the time of the next request: how many accesses the thread made before.
+        """Emits code that stores the time of the next request: how many accesses the thread made before it.
 
-        before: the name of the value of how many it made before the current instance; in an innermost loop it is computed instead.
+        before: the name of the value of how many accesses the thread made before the current instance. In an innermost loop it is
+            not used: there the number is computed from the loop's iterator.
         """
         body, innermost = self._tracer, self._tracer.innermost
         if not body.layout.sends:

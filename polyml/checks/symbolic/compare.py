@@ -83,15 +83,18 @@ def compared(
 
 
 def _known_by(iterators: Sequence[str], threads: Container[str]) -> tuple[int, ...]:
-    """Returns the positions, among a statement's iterators, of those that identify an instance: they are no numbers of threads."""
+    """Returns the positions, among a statement's iterators, of those that identify an instance: all but the numbers of threads.
+
+    threads: the names of iterators that are the number of a thread.
+    """
     return tuple(position for position, name in enumerate(iterators) if name not in threads)
 
 
 def _as_of(
     events: Sequence[InstanceEvent], named: Mapping[str, str], kept: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Instance, InstanceEvent]]:
-    """Yields (instance, event) for each event of a statement that was made from one of the first SCoP; `instance` is the instance
-    of this older statement that the event stands for.
+    """Yields (instance, event) for each event whose statement is in `named`. `instance` is the instance of the first SCoP that the
+    event stands for: the older statement, and the values of those of its iterators that identify it.
 
     named: {statement: the statement of the first SCoP that it was made from}.
     kept: {statement of the first SCoP: the positions of the iterators that identify its instances}.

@@ -22,7 +22,7 @@ class _Use:
     """A _Use tells how a memory location was accessed so far in one run of a parallel loop, so that later accesses can be compared
     with it.
 
-    iteration: which iteration made the accesses; _SEVERAL where several did, all by reading.
+    iteration: the number of the iteration that made the accesses; -1 (_SEVERAL) where several did, all by reading.
     thread: the thread that ran it.
     writes: whether one of the accesses wrote.
     update: the operator, if all accesses were updates by one reduction; "" otherwise.

@@ -53,7 +53,8 @@ class Memory:
         self._cells: dict[str, dict[Index, Cell]] = {name: {} for name in scop.arrays}
 
     def place(self, array: str, index: Index, env: Env, instance: Instance) -> Place:
-        """Returns the memory location of an array's element. Raises Violation where the array has no memory for it.
+        """Returns the memory location of an array's element. Raises Violation where the array has a window and the element is
+        outside it.
 
         env: the loop variables at the access. instance: the one that makes it.
         """
@@ -119,7 +120,7 @@ class Memory:
         self._cells[array][where] = Cell(value, index, instance)
 
     def forget(self, arrays: tuple[str, ...]) -> None:
-        """Removes all elements of the given arrays: a thread finds its private arrays empty."""
+        """Removes what was written to the given arrays, as when a thread begins with private arrays that have no values yet."""
         for array in arrays:
             self._cells[array].clear()
 

@@ -217,7 +217,9 @@ class Executable:
 
 
 def rows_of_threads(program: Program) -> frozenset[str]:
-    """Returns the names of the arrays with a row for each thread."""
+    """Returns the names of the arrays that have a row for each thread: those that are written by statements with the thread's
+    number as an iterator.
+    """
     statements = program.scop.statements.values() if program.thread else ()
     return frozenset(s.write.array for s in statements if program.thread in s.iterators)
 
