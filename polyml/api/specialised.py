@@ -68,8 +68,8 @@ class Specialised(KernelFunction):
     def _specialised(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
         """Returns the compiled form for arguments of these types and sizes, made now where there is none.
 
-        Its code is for all sizes, instead of this call's, where that makes no difference, or where there are many forms for these
-        types.
+        The code is made for this call's sizes. It is for all sizes where the code does not depend on them, or where many forms for
+        these types have been made already.
         """
         extents = arguments.shapes(given)
         sizes = sizes_of(extents)

@@ -238,11 +238,10 @@ class Assign(Located):
 
     `t op= v` arrives as `t = t op v`, and `a = b = v` as one Assign per target through a temporary.
 
-    in_place: whether it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
-        the array's kind
-    whole: whether it stores one element of an assignment to a whole array, which NumPy converts as astype does (except a Python
-        number)
-    same_type: whether it stores a new array where the old one of its name was, which has to be of the same type
+    in_place: whether it was written `t op= v`; an array t is then changed and not replaced, and refuses, say, floats if it has ints
+    whole: whether it was made from an assignment to a whole array, `A[:] = v`, in which NumPy converts as astype does (except a
+        Python number)
+    same_type: whether it overwrites an array with a new one that the program gives the same name; their types have to be equal
     """
 
     target: Target
@@ -386,7 +385,7 @@ class Kernel:
 
     source: the text that it was parsed from
     types: the type of each parameter once typed, else ()
-    scalars: the dtype of each local scalar once typed, (name, DType); a name used twice was renamed `x.1`, `x.2`
+    scalars: (name, DType) of each local scalar once typed; a name with several live ranges is there as `x`, `x.1`, `x.2`
     """
 
     name: str

@@ -36,14 +36,14 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _bounds(index: Expr | syntax.Slice | syntax.NewAxis | syntax.Dots) -> tuple[Expr, ...]:
-    """Returns the expressions in one subscript of a Part."""
+    """Returns the expressions in one subscript of a Part: the start and stop that a slice has, the subscript itself, or none."""
     if isinstance(index, syntax.Slice):
         return tuple(bound for bound in (index.start, index.stop) if bound is not None)
     return () if isinstance(index, (syntax.NewAxis, syntax.Dots)) else (index,)
 
 
 def _with_bounds(index, new: Iterator[Expr]):
-    """Returns the subscript of a Part with its expressions replaced by the next ones of `new`."""
+    """Returns the subscript of a Part with the expressions that `_bounds` lists replaced by those that `new` gives next."""
     if isinstance(index, syntax.Slice):
         start, stop = (None if bound is None else next(new) for bound in (index.start, index.stop))
         return dataclasses.replace(index, start=start, stop=stop)

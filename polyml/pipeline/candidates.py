@@ -63,7 +63,7 @@ def _candidates(options: Options, transform: bool, aliased: bool, model: Model, 
 
     transform: whether there may be other orders than the source's.
     aliased: whether arguments may share memory.
-    forms: the model with its index sets split, the fastest first.
+    forms: the models that index-set splitting makes of the model, which the fastest code is expected of first.
     """
     together = options.vectorize and not aliased and not model.unknown
     candidates = []

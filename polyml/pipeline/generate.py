@@ -35,7 +35,8 @@ class CodeCandidate:
     model: the statements and their dependences.
     transform: whether a schedule is looked for; if not, the source's order is kept.
     together: whether iterations may run at once, as vectors and register tiles.
-    cut: whether strongly connected components may be divided into block columns or tiles over time.
+    cut: whether strongly connected components (statements that depend on each other) may be divided into blocks of columns, or into
+        tiles that also span the loop over time steps.
     is_small: whether the candidate has no tiles, for models whose code is too large with them.
     """
 

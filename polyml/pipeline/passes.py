@@ -76,9 +76,7 @@ def _scop(made: object) -> object:
 
 @wraps(compute)
 def _scheduled(scop: Scop, *given: Any, cache: Cache | None, **named: Any) -> Scheduled:
-    """Returns a schedule of the SCoP: the one that the cache of schedules has, else the one that `compute` finds, which is then
-    cached.
-    """
+    """Returns a schedule of the SCoP: the one that the cache of schedules has, else one that is searched for and cached."""
     return remembered(cache, scop, *given, **named)
 
 
@@ -88,11 +86,11 @@ def _with_nothing_said(value: object, *given: object, **named: object) -> tuple[
 
 
 def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[object, ...]:
-    """Runs in place of the pass `contraction` where that is left out: sums of products, too, are mapped to threads as any other
-    loops.
+    """Maps all loops to threads by the general method, in place of the pass `contraction`, which has one for sums of products.
 
-    given: its last item is the function that maps these other loops; it takes the schedule and returns (schedule, notes).
     Returns (schedule, notes, False); False says that the schedule is not proved legal yet.
+
+    given: its last item is the general method, a function that takes the schedule and returns (schedule, notes).
     """
     *_, others = given
     return (*others(value), False)

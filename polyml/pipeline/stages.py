@@ -193,9 +193,9 @@ def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
 
 
 def form_of(names: set[str], model: Model, options: Options, runner: PassRunner) -> Model:
-    """Returns the form of a model whose statements have these names: the model itself, or one with index sets split.
+    """Returns the model that has statements of just these names: `model`, or one that index-set splitting makes of it.
 
-    It is the model itself, too, where no form has statements of these names.
+    Where none has, `model` is returned.
     """
     if names == {*model.scop.statements}:
         return model

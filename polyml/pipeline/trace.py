@@ -84,10 +84,10 @@ def recorded() -> Iterator[list[Ran]]:
 
 
 def _known(step: Pass) -> Pass:
-    """Returns the pass of this name from the compiler's lists, which say why it stands where it does, with the function that `step`
-    ran.
+    """Returns `step` with what the compiler's lists of passes say of the pass of its name, such as why it stands where it does.
 
-    `step` is returned unchanged where it says why itself, or where no list has its name.
+    The function stays that of `step`, which has run. A step that says itself why it stands there is returned unchanged, as is one
+    whose name is in no list.
     """
     listed = NAMES.get(step.name, step)
     return step if step.why else replace(listed, function=step.function)

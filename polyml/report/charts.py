@@ -83,7 +83,7 @@ def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
     """Returns the points (cache lines of a tile, misses per instance) of the curve of one cache level.
 
     Tiles are grouped by their cache lines: 1, 2 to 3, 4 to 7, and so on. Of each group, the tile with the least estimated misses is
-        a point.
+    a point.
 
     number: the level's position, from 0.
     """

@@ -220,7 +220,7 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
 
 @dataclass(frozen=True)
 class _Subject:
-    """The values for which all variants of a report are simulated.
+    """A subject holds the sizes, the machine and the caches for which all variants of the kernel in one report are simulated.
 
     sizes: the values of the kernel's parameters.
     setup: the caches.

@@ -112,9 +112,10 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
 
 @dataclass(frozen=True)
 class _ReuseRow:
-    """A row of the table of reuse: a reference, with some of its uses or with the problem why nothing is known of them.
+    """A row of the table of reuse is a reference with some of its uses, or with the problem why nothing is known of them.
 
-    each: uses of lines that one and the same reference used before, in an earlier iteration of one and the same loop.
+    each: a group of the reference's uses, with the reference that used their cache lines before, and the loop in an earlier
+        iteration of which it did; None where there is a problem.
     """
 
     reference: ArrayReference

@@ -22,8 +22,9 @@ Lowered = TypeVar("Lowered")
 
 
 def is_size(node: Expr) -> bool:
-    """Returns whether an expression is an int constant, a size of an array, or an operation + - * // %, whatever its operands
-    are.
+    """Returns whether an expression is an int constant, a size of an array, or one of the operations + - * // %.
+
+    The operands of the operation are not looked at.
     """
     if isinstance(node, syntax.Const):
         return type(node.value) is int

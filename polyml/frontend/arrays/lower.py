@@ -377,7 +377,7 @@ def _is_gathered(expr: Expr) -> bool:
 
 
 def _check_elementwise(expr: Expr) -> None:
-    """Raises PolymlTypeError for an operation of an array by one of Python's own functions of numbers, which do not take arrays."""
+    """Raises PolymlTypeError for min, max, float(), int() and the like, and functions of math, which do not take arrays."""
     name = None
     if isinstance(expr, syntax.Binary) and expr.op in ("min", "max"):
         name = f"{expr.op}, which compares two numbers"

@@ -347,7 +347,7 @@ def elementwise(
 
 
 def require_inside(number: Expr, require: Requires) -> None:
-    """Requires every element of an array that a number reads to be inside its array."""
+    """Requires the subscripts of every array element that the expression `number` reads to be inside that array."""
     outside = "a subscript outside its array"
     for read in traversal.nodes(number):
         if not isinstance(read, syntax.Subscript) or read.inside:

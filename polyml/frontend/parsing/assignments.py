@@ -148,8 +148,9 @@ class AssignmentParser:
     def local(self, node: ast.expr) -> syntax.Name:
         """Returns the local name to which a target assigns.
 
-        Raises LanguageError where the target is no name, or the variable of a loop around, and where a name that has a known value
-        would lose it on one path alone. Elsewhere the known value is forgotten.
+        If the name is a parameter of an inlined function that has one known value so far, it is an ordinary local from here on;
+        NotAffineError is raised where that would be so on some paths alone. LanguageError is raised where the target is no name,
+        or is the variable of an enclosing loop.
         """
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)

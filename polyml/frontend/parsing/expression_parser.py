@@ -119,7 +119,7 @@ class ExpressionParser(CallParser):
         return self.expr(node)
 
     def _is_part(self, node: ast.expr) -> bool:
-        """Returns whether an index is a slice, None or `...`, which takes several elements of dimensions or adds a dimension."""
+        """Returns whether an index is a slice, None or `...`, with which a subscript gives an array and not one element."""
         return isinstance(node, ast.Slice) or self.constant(node) is None or self.constant(node) is ...
 
     def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
@@ -182,7 +182,7 @@ class ExpressionParser(CallParser):
 def _negated(unary: syntax.Unary) -> syntax.Expr:
     """Returns the unary operation, or one negative constant for a minus before a constant number.
 
-    As one constant it is a constant to type inference too, and -2**63 fits 64 bits.
+    Type inference knows the value of a constant, but not that of an operation. And -2**63 fits 64 bits, though 2**63 does not.
     """
     operand = unary.operand
     if unary.op == "-" and isinstance(operand, syntax.Const) and type(operand.value) in (int, float, complex):

@@ -27,7 +27,7 @@ TYPES = {dtype.name: dtype for dtype in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBO
 
 
 def text(value: object) -> str:
-    """Returns the text as which polyml's texts have a number: a bool, an int, a float, a complex number or a NumPy scalar."""
+    """Returns a number (a bool, int, float, complex or NumPy scalar) as the texts of kernels have it; `read` reads it back."""
     if isinstance(value, np.generic):
         return f"np.{value.dtype.name}({text(value.item())})"
     if isinstance(value, complex):
@@ -100,7 +100,7 @@ def dtype(line: Line) -> DType:
 
 
 def arg_type(line: Line) -> ArgType:
-    """Reads the type of an argument from the line and returns it; it is written as its str(), such as `f64[:, 3]`."""
+    """Reads the type of an argument, such as `f64[:, 3]` or `int=3`, from the line and returns it."""
     element = dtype(line)
     if line.accepts("="):
         return ScalarType(element, line.integer())

@@ -277,7 +277,10 @@ class _Reader:
         return constants.read(line) if is_constant else self._element_type(reader)
 
     def _with_brackets(self, reader: ExpressionReader, value: Expr, is_enclosed: bool) -> Expr:
-        """Reads the brackets behind a leaf, if there are any, and returns the expression that the leaf becomes with them."""
+        """Reads the brackets behind a leaf, if there are any, and returns the expression that the leaf becomes with them.
+
+        is_enclosed: whether the leaf stands in parentheses
+        """
         line, token = reader.line, reader.line.token
         if isinstance(value, syntax.Name) and not is_enclosed and line.is_at("[", "!"):
             value = self._element(reader, value, token)

@@ -229,9 +229,11 @@ class ExpressionInference:
     def _common(
         self, expr: syntax.Expr, values: tuple[TypedValue, TypedValue]
     ) -> tuple[tuple[syntax.Expr, syntax.Expr], TypeSet] | None:
-        """Returns two values as expressions of one type that holds each exactly, and the set of types that they may have.
+        """Returns two values as expressions of one type that holds each exactly, and the set of types that they had before.
 
         None is returned while the types are not known. Raises PolymlTypeError where no type holds both.
+
+        expr: the expression that has the two as operands, at whose place the error is reported
         """
         if not all(v.known for v in values):
             return None

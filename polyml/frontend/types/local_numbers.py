@@ -112,9 +112,10 @@ class LocalNumbers:
         return NumberRead(types, definitions, needs_loops, may_overflow)
 
     def _without_loops(self, types: TypeSet, others: frozenset[Definition]) -> TypeSet:
-        """Returns the types that a read may see whether or not loops run: `types`, and those that the definitions `others` give.
+        """Returns the types that a read of a number may see whether or not loops run: `types`, and those that `others` give.
 
-        A type of `others` is left out where its values may be held in the type that holds `types`, as `stands_for` says.
+        A type that `others` give is left out where the type that holds all of `types` can hold its values too (see
+        `type_sets.stands_for`).
 
         types: the types where every loop runs
         others: the definitions that reach the read only where a loop does not run

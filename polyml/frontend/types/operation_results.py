@@ -71,24 +71,24 @@ def result_types(
 
 
 def main_type(types: TypeSet) -> DType:
-    """Returns the type in which a number of several types is computed: the NumPy type among them, or the largest Python type."""
+    """Returns the type in which a number that may have several types is computed: the NumPy type among them, else the widest."""
     return next((k for k in types if not k.weak), None) or next(k for k in (PYCOMPLEX, PYFLOAT, PYINT, PYBOOL) if k in types)
 
 
 def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
     """Returns whether computing in type `main` gives the results that computing in type `dtype` gives, whatever the numbers are.
 
-    It does for Python's floats in float64, and for its ints in int64, where a result that leaves 64 bits wraps. For ints it does
-    not if `evaluated` is None, as it is for shifts.
+    True only for Python's floats computed in float64, and for Python's ints computed in int64. For ints it is False if `evaluated`
+    is None, as it is for shifts.
     """
     return (dtype, main) == (PYFLOAT, F64) or (dtype, main) == (PYINT, I64) and evaluated is not None
 
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
-    """Returns what an operation gives for each combination of known values of its operands, if type `main` gives the same; else
-    None.
+    """Returns the results of an operation for all combinations of the values that its operands may have.
 
-    None is returned too where the values of an operand are not known, except in a product with a known zero.
+    None is returned where computing in type `main` gives another result for one of them. It is returned too where the values of an
+    operand are not known, except in a product with a known zero.
 
     evaluated: computes the operation; None where that is not possible
     known: for each operand the Python numbers that it may be, None where they are not known

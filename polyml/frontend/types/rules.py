@@ -258,11 +258,11 @@ def element_type(wanted: syntax.TypeOf, value: TypedValue) -> DType:
 
 
 def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
-    """Raises PolymlTypeError if `A += value` does not fit the elements of A, as NumPy does.
+    """Raises PolymlTypeError for an `A += x` that NumPy refuses too, because the elements of A cannot take the sum.
 
-    That is so for floats where A has integers, and for numbers where A has truth values.
+    Integers cannot take floats, for instance, and truth values cannot take numbers.
 
-    value: the result that is stored
+    value: the result that is stored, such as A + x
     element: the type of the elements
     """
     order = "buifc"
@@ -275,10 +275,10 @@ def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
 
 
 def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
-    """Returns the value as one that can be cast to `to`.
+    """Returns the value as one that can be cast to `to`: nearly always the value itself.
 
-    Where `to` is an integer type, a Python number must fit it, while one of NumPy's wraps. A value that may be either is returned
-    as one of NumPy's if its Python numbers are known to fit; else PolymlTypeError is raised.
+    In a cast to an integer type a Python number has to fit, while one of NumPy's wraps. A value that may be either is returned as
+    one of NumPy's if all its Python numbers are known to fit; else PolymlTypeError is raised.
     """
     if value.is_weak or not to.is_integer or not any(k.weak for k in value.types):
         return value

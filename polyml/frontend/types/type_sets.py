@@ -115,7 +115,7 @@ def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
 
 
 def exact(value: Number, to: DType) -> Number | None:
-    """Returns the Python number that equals `value` and that a number of type `to` can be, or None."""
+    """Returns `value` as a Python number of the kind of `to`, int or float say; None where type `to` cannot hold it exactly."""
     if to == BOOL or to.is_integer and isinstance(value, (float, complex)) or to.is_float and isinstance(value, complex):
         return None
     if to.is_integer:

@@ -93,7 +93,7 @@ def report(call: KernelCall, arguments: Mapping[str, object], where: str, machin
 
 @dataclass(frozen=True)
 class _TriedVariant:
-    """A variant of the kernel that was mapped to a GPU, if possible.
+    """A tried variant is the kernel with one order of its loops, and what came of mapping it to a GPU.
 
     form: its launches, or why there are none.
     refused: the error where none of its loops may go to threads; None where some may.
@@ -105,10 +105,10 @@ class _TriedVariant:
 
 @dataclass(frozen=True)
 class _GpuReportSetting:
-    """The values that all variants of a report have in common.
+    """A setting holds the values that all variants of the kernel in one report have in common.
 
     block: threads of a block that the user chose; (): none.
-    known: by a key that tells a nest of loops from others, its launches; filled as nests are mapped, so that equal ones share them.
+    known: {key: launches} of the nests of loops that were mapped so far; nests with equal keys share their launches.
     """
 
     problem: Problem
@@ -131,7 +131,7 @@ class _GpuReportSetting:
         return _TriedVariant(GpuVariant(name, tuple(map(self._launches, found)), "", notes))
 
     def _launches(self, nest: LaunchNest) -> Launches:
-        """Returns the launches of a nest of loops, with the block sizes that `choose` finds.
+        """Returns the launches of a nest of loops, with the user's block size or else the one that is predicted to be the fastest.
 
         Nests whose `key` is equal get the same object, which is made once.
         """

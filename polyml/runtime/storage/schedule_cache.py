@@ -40,13 +40,13 @@ def remembered(
     reductions: Mapping[str, Reduction],
     budget: int,
 ) -> Scheduled:
-    """Returns a schedule of a SCoP: one that the cache has and that is proved to be legal, else what `compute` finds.
+    """Returns a schedule of a SCoP: the one in the cache, once it is proved legal again, else one that is searched for and cached.
 
     A compilation may use a limited number of isl's operations. A schedule from the cache counts as if it had used as many as its
     search once did, so that later stages decide the same with and without the cache.
 
     cache: where schedules are kept; None: nowhere.
-    budget: seconds for the whole compilation; a search that takes longer is given up, so the schedule may depend on this number.
+    budget: seconds for the whole compilation. A search that takes longer is given up, so a schedule is kept for this number alone.
     """
     if cache is None:
         return compute(scop, dependences, request, reductions)

@@ -19,7 +19,7 @@ _LITTLE_OF_MANY = 4
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of arrays for which one variant of a kernel's code is made, and those for which it is used.
+    """A Sizes says for which sizes of arrays one variant of a kernel's code is made, and for which it is used.
 
     extents: (array, its extents) in the call for which the code is made; None: the code is made for no sizes in particular.
     limits: (array, the least and the greatest extent of each dimension): the code is used for calls within these.
@@ -33,10 +33,10 @@ class Sizes:
 
 
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Returns the sizes for which code is made, and for which it is then used, in a call with arrays of these shapes.
+    """Returns for which sizes a call with arrays of these shapes has code made, and in which calls that code is then used.
 
-    It is made for the shapes of the call and used for extents near these; where all arrays are small, it is made for no sizes in
-    particular and used for all small arrays.
+    The code is made for these shapes, and used where all extents are near theirs. Where all arrays are small, it is made for no
+    sizes in particular, and used for all small arrays.
     """
     little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays.items()}
     if all(extent <= little[name] for name, shape in arrays.items() for extent in shape):
