@@ -88,7 +88,7 @@ class Folds:
 
     @property
     def compute_utilisation(self) -> float:
-        """Returns a fold's instances divided by (the number of all PEs, times the cycles of the fold), on average over the folds."""
+        """Returns a fold's instances divided by (the number of all PEs times the fold's cycles), on average over the folds."""
         return sum(each.number * each.instances / each.cycles for each in self.classes) / (self.number * self.units)
 
     @property

@@ -138,7 +138,7 @@ def stalled(steps: Iterable[FoldStep | RepeatedSteps], tile_cycles: Cycles, queu
 
 
 def _actives(steps: Iterable[FoldStep | RepeatedSteps]) -> Iterator[Fraction]:
-    """Yields `active_cycles` of each step. Those of steps inside a `RepeatedSteps` are yielded once, however often the steps run."""
+    """Yields `active_cycles` of each step; those of steps inside a `RepeatedSteps` once, however often the steps run."""
     for step in steps:
         if isinstance(step, RepeatedSteps):
             yield from _actives(step.steps)

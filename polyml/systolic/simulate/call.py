@@ -110,7 +110,10 @@ def run(
 
 
 def _run(program: NestProgram, memories: Memories, arguments: Mapping[str, object], engine: str, plan: Plan) -> NestRun:
-    """Runs the folds of one nest on the contents of `memories`, which it changes, and returns what was counted."""
+    """Runs the folds of one nest on the contents of `memories`, which it changes.
+
+    Returns the cycles, the busy PEs, the elements read and written, and the time that the simulation took.
+    """
     start = time.perf_counter()
     array = _ENGINES[engine](program, arguments)
     cycles, active, reads, writes = 0, [], dict.fromkeys(program.streams, 0), 0

@@ -334,8 +334,10 @@ class FoldCode:
         return self._history_at(link.source, str(self._depths[link.source] - link.cycles), -link.offset)
 
     def _history_at(self, source: Register, later: str, offset: int) -> str:
-        """Returns the pointer to what the PE with number `offset` has in an earlier vector of a register. The vectors of several
-        cycles are in a circular buffer; the wanted one is `later` places after the current cycle's.
+        """Returns the pointer to one PE's value in a register's vector of an earlier cycle, or of this one. The vectors of several
+        cycles are in a circular buffer.
+
+        later: how many places behind the current cycle's vector the wanted one is; offset: the number of the PE.
         """
         fn, depth = self._fn, self._depths[source]
         turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")

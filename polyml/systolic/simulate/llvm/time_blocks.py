@@ -178,17 +178,17 @@ class TimeBlocks:
 
 
 def block_form(fold: FoldProgram, grid: Grid) -> tuple:
-    """Returns a key that is equal for folds that the same code runs: the grid, and how many stores and loads each register has."""
+    """Returns a key that is equal for folds which one code can run: (the grid, how many stores and loads each register has)."""
     return grid, tuple((len(_stores(fold, grid, register)), len(_loads(fold, register))) for register, _ in grid.moves)
 
 
 def _stores(fold: FoldProgram, grid: Grid, register: Register) -> list[StridedEvents]:
-    """Returns the stores of a register's sums whose elements are equally far apart; there are no others in a steady span."""
+    """Returns the lists of a register's stores whose elements are equally far apart in each cycle; a steady span has no others."""
     return [events for name, events in fold.stores if dict(grid.sums)[name] == register and isinstance(events, StridedEvents)]
 
 
 def _loads(fold: FoldProgram, register: Register) -> list[StridedEvents]:
-    """Returns the loads of a register whose elements are equally far apart; there are no others in a steady span."""
+    """Returns the lists of a register's loads whose elements are equally far apart in each cycle; a steady span has no others."""
     return [events for events in fold.operands[register].loads if isinstance(events, StridedEvents)]
 
 
