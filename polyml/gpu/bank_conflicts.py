@@ -41,5 +41,5 @@ def wavefronts(addresses: np.ndarray, takes_part: np.ndarray, element_bytes: int
 
 
 def least(machine: Gpu, element_bytes: int) -> int:
-    """Returns how many passes through the banks a whole warp's request takes without conflicts, with one element per lane."""
+    """Returns how many passes through the banks a request takes at least if all lanes of a warp access different elements."""
     return max(1, machine.threads_per_warp * element_bytes // (machine.shared_banks * machine.bank_bytes))

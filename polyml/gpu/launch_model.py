@@ -173,7 +173,10 @@ class MappedKernel:
         return tuple(by_use.values()), tuple(copies)
 
     def _loads(self, buffer: Buffer, some: Sequence[ThreadAccess]) -> float:
-        """Returns how many wavefronts (passes through the banks) a request that reads the buffer takes, in the mean over loads."""
+        """Returns how many wavefronts (passes through the banks) a request that reads the buffer takes.
+
+        some: the loads that read it, over which the result is the mean.
+        """
         return sum(shared_memory.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
 
     def sectors(self, accesses: Sequence[MappedAccess], copies: Sequence[StagedCopy], held: Occupancy) -> tuple[int, bool]:
@@ -210,11 +213,11 @@ class MappedKernel:
         return tuple(ends)
 
     def _one_iteration(self, loads: Sequence[ThreadAccess]) -> tuple[tuple[int, int], ...]:
-        """Returns ((v, v),), a first and a last value, where v is the middle value of the outermost loop inside a thread.
+        """Returns bounds that allow the outermost loop inside a thread a single iteration, in the middle of its range.
 
-        () is returned where none of the loads is in such a loop.
+        They are ((v, v),): the loop's first and its last value are both v. Where none of the loads is in such a loop, they are ().
 
-        loads: the loads; v is halfway between the least and the greatest value that the loop has for any of them.
+        loads: v is halfway between the least and the greatest value that the loop has for any of these.
         """
         depth = self.kernel.depth
         ends = [value_range(use.points, depth) for use in loads if len(use.loops) > depth]

@@ -44,7 +44,9 @@ def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
 
 
 def _latency(found: Launches, used: int) -> Iterator[Roof]:
-    """Yields the roof of the time that warps wait for loads; nothing where latencies are unknown or nothing is loaded.
+    """Yields one roof, a limit of the speed: the time that warps wait for loads.
+
+    Nothing is yielded where latencies are unknown, where nothing is loaded, or where a multiprocessor has no room for a block.
 
     used: multiprocessors that work.
     """
@@ -73,9 +75,9 @@ def _latency(found: Launches, used: int) -> Iterator[Roof]:
 
 
 def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:
-    """Yields the roof of the operations of each type.
+    """Yields for each type of operations a roof, a limit of the speed: their number against the machine's peak rate for the type.
 
-    amounts: the operations by type.
+    amounts: type of operations -> how many of them the launches run.
     used: multiprocessors that work.
     """
     for kind, count in amounts.items():

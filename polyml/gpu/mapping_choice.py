@@ -65,7 +65,7 @@ def _several(kernel: CudaKernel, order: Sequence[int]) -> Iterator[tuple[tuple[i
 
 
 def _tried(mapping: MappedKernel) -> Iterator[Launches]:
-    """Yields a mapping's launches: without shared memory, and, for each size of tiles, with the copies to shared memory that pay.
+    """Yields a mapping's launches: without shared memory, and, for each size of tiles, with those copies to it that save traffic.
 
     Launches whose blocks no multiprocessor can hold are left out.
     """

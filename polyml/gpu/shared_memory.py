@@ -69,9 +69,10 @@ class Buffer:
 
 
 def buffers(mapped: Mapped, uses: Sequence[ThreadAccess], tile: int) -> tuple[Buffer, ...]:
-    """Returns buffers for loads of arrays that the launch only reads, one for each group of loads whose elements move alike.
+    """Returns buffers for loads of arrays that the launch only reads, one for each group of loads.
 
-    Loads of a group have subscripts with the same coefficients of the loops around a thread and of its outermost loop.
+    An iteration of a loop around a thread, or of the thread's outermost loop, adds the same numbers to the subscripts of all loads
+    of a group.
 
     uses: the loads and stores of a thread.
     tile: for how many iterations of the thread's outermost loop a buffer holds the elements.

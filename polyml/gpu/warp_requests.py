@@ -119,9 +119,10 @@ class WarpRequests:
         self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
 
     def longest(self, most: int) -> tuple[int, int, int, int] | None:
-        """Returns the dimension to sample: (dimension, number of its first block, of its last block, iterations of a block).
+        """Returns the dimension to sample: (dimension, numbers of its first and its last block, iterations of a block).
 
-        None is returned for up to `most` warps. Without an axis each value of a dimension is a block; such dimensions come first.
+        Of those that are not free (see the class), it is the one with most blocks; one without an axis is preferred, each of its
+        values counts as a block. The result is None for up to `most` warps, or if none of them has several blocks.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
@@ -239,7 +240,7 @@ class WarpRequests:
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns two arrays [entry of the columns, warp]: whether each lane of a warp makes the access, and whether any may."""
+        """Returns two arrays [entry of the columns, warp]: whether surely all lanes of a warp access, and whether any may."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
         for part, item in product(self._parts, self._items):
@@ -279,7 +280,7 @@ class WarpRequests:
         return found
 
     def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """Returns dimension -> its value in each lane, [warp, lane], in the iteration that is `item` beyond a thread's first."""
+        """Returns dimension -> its value in each lane, [warp, lane], in a thread's first iteration plus `item`, dim -> number."""
         return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
 
     # requests
@@ -287,7 +288,7 @@ class WarpRequests:
     def _of_address(self, warps: _Warps, number: int, starts: np.ndarray) -> tuple[np.ndarray, int]:
         """Returns the sums (requests, lanes, elements, sectors, lines) over requests for an address, and the most sectors of one.
 
-        number: the position of the address. starts: how many iterations of the free loops move requests to each byte of a line.
+        number: the position of the address. starts: for each byte of a line, how many iterations shift the requests by so much.
         """
         addresses, takes_part, weights = self._kinds(warps, number)
         total = np.zeros(5)

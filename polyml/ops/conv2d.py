@@ -152,7 +152,8 @@ _remembered = lru_cache(maxsize=1024, typed=True)(_made)
 def _array(name: str, value: object, axes: str) -> np.ndarray:
     """Returns an argument as an array of float32 or float64.
 
-    axes: what the error says of its shape.
+    name: of the argument, for the error.
+    axes: the axes that it should have, for the error.
 
     Raises PolymlTypeError where it is no such array.
     """

@@ -196,7 +196,10 @@ def _costs(element_bytes: int, threads: int) -> Costs:
 
 
 def _in_tiles(rows: int) -> float:
-    """Returns the fraction of rows that are in use where so many rows are cut into register tiles of equal height, the best one."""
+    """Returns which fraction of the rows of register tiles is in use where `rows` rows are cut into tiles of equal height.
+
+    Of the possible heights it is the one for which the fraction is greatest.
+    """
     return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 

@@ -118,12 +118,12 @@ class Geometry:
 
     @property
     def is_pointwise(self) -> bool:
-        """Returns whether the convolution is a product of matrices: a filter of one element that meets every pixel."""
+        """Returns whether the convolution is a product of matrices: filters of one element, stride 1, no zeros around."""
         return (self.kh, self.kw) == (1, 1) and self.stride == (1, 1) and not self.is_padded
 
     @property
     def is_depthwise(self) -> bool:
-        """Returns whether each filter reads a single channel, and there are more channels than filters for each of them."""
+        """Returns whether each filter reads one channel, and there are more channels than filters for any one channel."""
         return self.group_in == 1 and self.groups > self.group_out
 
     @property

@@ -147,10 +147,10 @@ class _Counting(ConstantBody):
 
 
 class _Nothing:
-    """A _Nothing stands in the place of what emits the instances of statements, and emits nothing."""
+    """A _Nothing has the methods by which code of statement instances is emitted, but they do nothing: no statement is to run."""
 
     def instance(self, node: Instance) -> None:
-        """Emits nothing."""
+        """Does nothing in place of emitting the code of an instance."""
 
     def enter(self, jam: Jam) -> None:
-        """Emits nothing."""
+        """Does nothing in place of preparing for a jam (iterations that run together)."""

@@ -108,9 +108,9 @@ def _tiled(call: KernelCall, tile: tuple[int, ...]) -> Form:
 
 
 def _chain(node: Node) -> list[str]:
-    """Returns the names of loops each of which contains the next directly, without statements between them, outermost first.
+    """Returns the names of the loops of a nest, outermost first: each has the next one as its whole body.
 
-    Where there are several such nests side by side, it is the one with most loops.
+    Of several such nests side by side, the one with most loops is taken.
     """
     if isinstance(node, Leaf):
         return []

@@ -41,8 +41,8 @@ class Parameter:
     dim: the dimension of `array` whose size it is
     argument: the user's name of the argument that its value is taken from; for a number argument it differs from `name` only where
         it is no C identifier. A truth value counts as 0 or 1.
-    extreme: "min" or "max" for the least or greatest element of the integer array `array` (EXTREMES_OF_NOTHING where it is empty),
-        "" for a size
+    extreme: "min" or "max" for the least or greatest element of the integer array `array` (2**62 or -(2**62) where it is empty);
+        "" for a size or a number argument
     """
 
     name: str
@@ -108,7 +108,7 @@ class ScalarResult:
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """An ArrayResult is an array that a kernel returns: an argument (the same object), or an array with the role RESULT."""
+    """An ArrayResult is an array that a kernel returns: an argument (the same object), or an array that the kernel allocates."""
 
     array: str
 

@@ -76,7 +76,7 @@ class Dependences:
         return replace(self, _scop=scop, _known=self._all)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
-        """Returns the dependences, except input ones, between statements of `names` and of `others`, in either direction."""
+        """Returns the flow, anti and output dependences between statements in `names` and in `others`, in either direction."""
         known = self._by_statements
         both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
         return polyhedra.union([known[s][t] for s, t in both if t in known.get(s, ())], NONE)
@@ -84,7 +84,7 @@ class Dependences:
     def within(self, instances: isl.UnionSet, scop: Scop) -> Dependences:
         """Returns the dependences whose source and sink are both among the instances.
 
-        Only dependences between statements that have some of the instances are looked at: there may be a hundred such small sets.
+        It is fast if few statements have such instances, since it looks at the dependences of these statements alone.
 
         scop: the SCoP that has just these instances
         """

@@ -112,12 +112,12 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A Requirement is a condition that must hold at every point of the loops and guards around it.
+    """A Requirement is a condition that must hold in every iteration of the loops around it in which the guards around it hold.
 
     A call that violates it runs as plain Python.
 
-    around: the loops and guards, outermost first, without their bodies
-    what: what a call that violates it has, for messages, such as "a size or number that is not the one compiled for"
+    around: these loops and guards, outermost first, without their bodies
+    what: what is wrong with a call that violates it, for messages, such as "a size or number that is not the one compiled for"
     """
 
     around: tuple[Loop | Guard, ...]  # outermost first, without their bodies

@@ -81,7 +81,7 @@ class Load(syntax.Expr):
 class Index(syntax.Expr):
     """An Index is an integer that is affine in the iterators and parameters, as a leaf of a statement's value.
 
-    value: { S[i,j] -> [(i + 2N)] }; its dtype is PYINT or I64
+    value: { S[i,j] -> [(i + 2N)] }; its dtype is Python's int or int64
     """
 
     value: isl.PwAff
@@ -98,7 +98,7 @@ class ScalarArg(syntax.Expr):
 class Gather(syntax.Expr):
     """A Gather is an element array[indices] of an argument that the kernel does not change, at indices that data decide.
 
-    indices: of type I64; a check of the index arrays at entry keeps them inside the array
+    indices: of type int64; a check of the index arrays at entry keeps them inside the array
     inside: whether those indices that are affine are known to be inside the array for all sizes
     """
 

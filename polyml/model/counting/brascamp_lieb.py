@@ -96,7 +96,7 @@ def _identity(dims: int) -> list[list[int]]:
 
 
 def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
-    """Returns all spaces that come from the given ones by sums and intersections; None where there are more than MOST_SPACES."""
+    """Returns all spaces that come from the given ones by sums and intersections; None where there are more than 200."""
     found: list[Space] = []
     waiting = list(dict.fromkeys(first))
     while waiting:

@@ -91,10 +91,10 @@ def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
 
 
 def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
-    """Returns a select on an affine condition in its simplest form; None where the condition is not affine, or the leaf too large.
+    """Returns a select on an affine condition in its simplest form; None where the condition is not affine.
 
-    It is one of the branches where the condition is constant, one affine leaf where both branches are affine, and else a select
-    whose condition is a Truth.
+    It is one of the branches where the condition is constant, one affine leaf where both branches are affine (None where that leaf
+    is too large for isl), and else a select whose condition is a Truth.
 
     operands: the values of the condition and the two branches
     """

@@ -88,9 +88,9 @@ class Partition:
 
 
 def freeing_partitions(scop: Scop, found: Dependences) -> dict[str, Partition]:
-    """Returns partitions of statements that have dependences among their own instances, which then lead only from piece to piece.
+    """Returns, by statement, a partition of its domain after which dependences lead only from one piece to another.
 
-    The result is by statement; it has none for a statement that cannot be divided so, or gains nothing.
+    It is for statements whose instances depend on each other; those that cannot be divided so, or gain nothing, are left out.
 
     found: the dependences of the SCoP
     """
@@ -138,9 +138,10 @@ def _are_separate(waiting: isl.BasicMap) -> bool:
 
 
 def _sides(waiting: isl.BasicMap, domain: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
-    """Yields ways to cut the space in parts, one for each constraint that bounds the sources or the sinks of the dependences.
+    """Yields ways to cut the space of a statement's iterators in parts, one for each constraint on the sources or the sinks.
 
     waiting: { S[i] -> S[j] : S[j] has to wait for S[i] }
+    domain: the statement's domain; constraints that it implies do not count
     depth: only constraints on dimensions from this one on count
     only_hyperplanes: whether only equalities count
     """

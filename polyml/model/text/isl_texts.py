@@ -28,9 +28,9 @@ _Read = TypeVar("_Read", isl.Set, isl.Map, isl.PwAff)
 class IslTexts:
     """An IslTexts writes sets, relations and functions of isl into the text of a SCoP, and reads them from it.
 
-    The list of parameters of an object, the [N, M] of "[N, M] -> { ... }", is left out where it can be inferred. Outside statements
-    that is a list of those that the object's text mentions; in a statement those of the object before it, which are remembered,
-    come first.
+    The list of an object's parameters, the [N, M] of "[N, M] -> { ... }", is left out where it is what a reader expects. Outside
+    statements it expects the parameters that the object's text mentions; in a statement those of the last object in a
+    statement (remembered here), followed by any others that the text mentions.
 
     parameters: all those of the SCoP, in their order
     """

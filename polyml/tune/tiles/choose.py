@@ -136,7 +136,7 @@ def _varied(
     """Returns (for each nest the names of its loops that get tiles of several sizes, how many iterations each of these loops has at
     most).
 
-    In a deep nest the outermost loops are left out: as many as leave `MOST_LOOPS` loops with more than `SHORT` iterations.
+    In a deep nest the outermost loops are left out, so that at most four loops with more than eight iterations each remain.
     """
     found = extents(source, nests, sizes)
     long = [k for k, extent in enumerate(found) if extent > SHORT]

@@ -132,7 +132,7 @@ class Estimates:
         """Returns candidates that are close to the given one, the cheapest first: along one loop or two they have the next longer
         or the next shorter of the tile sizes that are considered.
 
-        Those that cost much more than the given one are left out, and only the first `NEAR` are returned.
+        Those that cost much more than the given one are left out, and at most eight are returned.
         """
         indices = self._indices_of(sizes)
         near: list[tuple[int, ...]] = []
@@ -148,8 +148,8 @@ class Estimates:
         return tuple(each.index(size) for each, size in zip(self.choices, sizes))
 
     def _choices(self) -> list[list[int]]:
-        """Returns for each loop the tile sizes that are considered. They are fewer for each loop where there would be more than
-        `MOST_CANDIDATES` combinations else.
+        """Returns for each loop the tile sizes that are considered. Each loop gets fewer of them where all loops together
+        would have more than 6000 combinations.
         """
         line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
         for few in (32, 16, 8, 4):
@@ -177,9 +177,9 @@ class Estimates:
         return loop_tree.statements(transforms.find(self._source.loops, names[0])[1])
 
     def _referring(self, names: Sequence[str]) -> tuple[list[Moving], list[Walked]]:
-        """Returns (groups, references) for a nest. The groups are of references to arrays whose indices an iteration of a loop
-        moves alike; their cache lines can be counted. The references are the same ones by themselves, whose cache sets can be
-        found.
+        """Returns the references of a nest to arrays twice: in groups, to count cache lines, and one by one, to find cache sets.
+
+        An iteration of a loop adds the same numbers to the indices of all references of a group.
 
         names: of the nest's loops, such as "S0.i", outermost first.
         """

@@ -135,7 +135,8 @@ class TileSearch:
         none are expected to be clearly faster than the best one so far.
 
         The expected time has two parts: the time of the instructions, from a function of the tile sizes that is fitted to the
-        programs made so far, and the time of the estimated misses.
+        candidates predicted so far, and the time of the estimated misses. With fewer than two predictions the result is None.
+
         found: the candidates so far, by tile sizes, with their predicted times.
         """
         predicted = {s: c.seconds for s, c in found.items() if c.seconds is not None}

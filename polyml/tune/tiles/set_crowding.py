@@ -67,7 +67,7 @@ def walked(
 def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel) -> dict[str, float]:
     """Returns for each array which share of its lines, of those that a box of iterations accesses, is in crowded sets.
 
-    A set is crowded where the box accesses more of its lines than it has ways. Nothing is returned for a cache of a single set, or
+    A set is crowded where the box accesses more of its lines than it has ways. The result is {} for a cache of a single set, and
     where there are too many addresses.
 
     box: iterations of each loop.
