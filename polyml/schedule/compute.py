@@ -211,7 +211,10 @@ class _Planner:
         return Scheduled(mapped, notes, sized)
 
     def _in_chunks(self, whole: _ProgramPart) -> Chunked:
-        """Returns the schedule with nests in shared loops over chunks of rows, proved legal; else no tree and a note why."""
+        """Returns the schedule with nests in shared loops over chunks of rows, proved legal.
+
+        Where that fails, the result has no tree (None), and a note says why.
+        """
         try:
             with budget(CHUNK_OPERATIONS):
                 found = apply(in_chunks, whole.tree, whole.scop, whole.dependences, self.request.machine, self.request.sizes)
@@ -266,7 +269,8 @@ class _Planner:
         return not self.request.pieces.isdisjoint(scop.statements)
 
     def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
-        """Returns a part with contractions in blocks, other nests in tiles and for threads; notes; and whether it is proved legal.
+        """Returns (schedule, notes, whether it is proved legal) for a part: contractions in blocks, other nests in tiles and for
+        threads.
 
         sizes: values of parameters to choose block sizes by.
         slab: how many iterations a slab of a blocked factorization has, where the part belongs to one; else 0.
@@ -342,7 +346,8 @@ class _Planner:
     def _part_of_slab(
         self, component: _ProgramPart, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
     ) -> tuple[isl.Schedule, Notes]:
-        """Returns the schedule of one part of a component's slabs, searched and tiled as if it were a kernel of its own, and notes.
+        """Returns the schedule of one part of a component's slabs, and notes; the part is scheduled and tiled like a kernel of its
+        own.
 
         sizes: values of parameters to choose tiles by; among them is SLAB, the iteration at which the slab begins.
         instances: those of the part.

@@ -338,7 +338,7 @@ def _is_place(value: Value, iterator: str) -> bool:
 
 
 def _at(value: Value, iterator: str, place: Read) -> Value:
-    """Returns an affine value with `place`, a read of the scalar that has the iterator's value, instead of the iterator."""
+    """Returns an affine value with the iterator replaced by `place`, a read of the scalar that holds the iterator's value."""
     if not isinstance(value, Integer) or iterator not in value.affine.names:
         return value
     rest = value.affine - af.variable(iterator)

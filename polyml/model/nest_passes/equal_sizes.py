@@ -42,7 +42,7 @@ def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mappin
 
     The result is None where it is no equality, stands in a loop or condition, or no size has the coefficient 1 or -1.
 
-    names: expressions by size, which are put in first
+    names: size -> the expression by which it is replaced in the requirement before that is solved
     order: the position of each size among the parameters
     """
     condition = requirement.condition

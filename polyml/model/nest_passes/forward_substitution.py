@@ -108,7 +108,7 @@ class _Substituter:
         return reversed(result)
 
     def _before(self, node: Node, live: frozenset[str]) -> frozenset[str]:
-        """Returns the scalars whose values at a node are still needed, by the node itself or after it.
+        """Returns the scalars whose values just before a node are still needed, by the node itself or after it.
 
         live: the scalars whose values are needed after the node
         """
@@ -123,9 +123,12 @@ class _Substituter:
         return live
 
     def _live(self, nodes: list[Node], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the nodes without assignments to scalars that are not live after them, and without empty loops and guards.
+        """Returns the nodes without assignments to scalars whose values nothing reads afterwards, and without empty loops and
+        guards.
 
         An assignment stays where its value may raise.
+
+        live_out: the scalars that are read after the nodes
         """
         kept: list[Node] = []
         live = live_out

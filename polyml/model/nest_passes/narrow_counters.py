@@ -67,7 +67,9 @@ def _counters(nest: Nest) -> frozenset[str]:
 
 
 def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
-    """Returns those of the scalars `names` that an assignment changes by a step, and those that are copied from or to such ones.
+    """Returns those of the scalars `names` that some assignment changes by a step, and all that are connected with these.
+
+    Two scalars are connected where the value that is assigned to one of them reads the other, or a value reads both.
 
     every: all assignments to the scalars
     """

@@ -22,8 +22,8 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Condition, Val
 
     The conditions are disjoint and cover everything.
 
-    evaluated: whether operands stay that Python evaluates before one that decides the result. In `B[i + 1] and i == 0`, where i !=
-        0, the read of B stays if it is True; if False, the value there is just a constant.
+    evaluated: whether operands of `and` and `or` before the one that decides the result are kept, because Python evaluates them.
+        Where i != 0, `B[i + 1] and i == 0` is then `B[i + 1] and False`; otherwise it is just False.
     """
     done: list[tuple[Condition, Value]] = []
     waiting: list[tuple[Condition, Value]] = [(af.TRUE, value)]
@@ -76,8 +76,8 @@ def _affine_part(condition: Value) -> Condition | None:
 def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Value:
     """Returns the value simplified for the case that the condition `test` is true, or false where `holds` is False.
 
-    evaluated: whether operands of `and` and `or` stay that Python evaluates before one that decides the result; if False, the
-        result is then a constant
+    evaluated: whether operands of `and` and `or` before the one that decides the result are kept, because Python evaluates them;
+        otherwise such an `and` or `or` is just a constant
     """
     seen: dict[int, Value] = {}
 
@@ -102,9 +102,12 @@ def _decided(value: Value, test: Condition, holds: bool, evaluated: bool) -> Val
 
 
 def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool) -> Value:
-    """Returns an `and` or `or` on simplified operands without the constants among them; a constant where one of these decides it.
+    """Returns an `and` or `or` of simplified operands, with constant operands left out.
 
-    evaluated: whether the operands before the deciding one then stay in front of the constant, since Python evaluates them
+    Where a constant operand decides the result (False in an `and`, True in an `or`), returns that constant.
+
+    evaluated: whether non-constant operands before the deciding one are kept in front of the constant, because Python evaluates
+        them
     """
     ends = value.op == "or"  # the operand value that decides the whole
     last = next((position for position, operand in enumerate(operands) if _known(operand) == ends), None)

@@ -48,7 +48,7 @@ def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
 def _copies(loop: Loop) -> list[Node] | None:
     """Returns the nodes of all iterations of a loop, in order, with inner loops unrolled as well.
 
-    The result is None where there are more than MOST_COPIES, or where a number of iterations is not constant.
+    The result is None where there would be too many nodes, or where a number of iterations is not constant.
     """
     if not (loop.start.is_constant and loop.stop.is_constant):
         return None
@@ -83,10 +83,11 @@ def _straight(node: Node) -> list[Node] | None:
 
 
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
-    """Returns whether all iterations of a loop assign the same elements, and each iteration of the loops around it other ones.
+    """Returns whether all iterations of a loop assign the same elements, and iterations of the loops around it assign different
+    ones.
 
-    A scalar need not be another one in each of those: it is enough that it is assigned in front of the loop, or in the loop before
-    it is read.
+    The second condition is not for scalars: it is enough that one is assigned in front of the loop, or in the loop before it is
+    read.
 
     copies: the loop's iterations, unrolled
     before: the nodes in front of it in its block

@@ -30,7 +30,10 @@ def strongly_connected_components(scop: Scop, dependences: Dependences) -> list[
 
 
 def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
-    """Returns the nodes of a graph to which one or more edges lead from the start."""
+    """Returns the nodes of a graph that a path of one or more edges leads to from the node `start`.
+
+    edges: node -> the nodes to which an edge leads from it.
+    """
     found: set[str] = set()
     waiting = [start]
     while waiting:

@@ -131,9 +131,10 @@ def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Se
 
 
 def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, depth: int) -> isl.PwAff | None:
-    """Returns in which iteration of an outer loop a copying statement runs, { copy[i] -> [(t)] }: that of the read of the copy.
+    """Returns, as { copy[i] -> [(t)] }, the iteration of an outer loop in which a copying statement runs: the one that reads the
+    copy.
 
-    None where the reader's inner loops decide it, too.
+    None where that iteration depends on the reader's inner loops, too.
 
     copy, reader: the statement that copies an element, and the one that reads the copy.
     band: the outer loop.

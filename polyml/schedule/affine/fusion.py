@@ -91,8 +91,8 @@ class _FusionCriteria:
     def joinable(self, group: Tree, band: Tree) -> bool:
         """Returns whether the group's nest may share the first loop of its band with other nests.
 
-        That loop must be parallel. Where the band has enough loops to be tiled, it must also access elements more than once, and
-        its first loop must go over batches or rows (`LoopRole`), as the outermost loops over tiles do.
+        That loop must be parallel. A band with enough loops to be tiled must also access some elements more than once, and its
+        first loop must have the role BATCH or ROWS (`LoopRole`), as the outermost loops over tiles do.
         """
         if not _first_is_parallel(band):
             return False
@@ -151,7 +151,9 @@ class _FusionCriteria:
         return False
 
     def _are_most(self, instances: isl.Set) -> bool:
-        """Returns whether the instances have as many dimensions as their statement's domain, unlike a border or a diagonal."""
+        """Returns whether the instances, some of a statement's, have the dimension of its whole domain; those on a diagonal have
+        not.
+        """
         every = self._scop.statements[instances.get_tuple_name()].domain
         return polyhedra.hull_dimension(instances) == polyhedra.hull_dimension(every)
 
@@ -197,7 +199,8 @@ def _neighbours_joined(children: list[Tree], criteria: _FusionCriteria) -> list[
 
 
 def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> list[Tree]:
-    """Returns the children of a sequence so far and one more, fused with the last child with which it can be, or else behind all.
+    """Returns the children of a sequence so far with one more: fused with the last of them with which it can be, else as a new last
+    one.
 
     merged: the children so far, fused.
     """
@@ -250,12 +253,13 @@ def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) ->
 
 
 def _pays(first: Tree, second: Tree, shared: isl.MultiUnionPwAff, criteria: _FusionCriteria, passes: bool) -> bool:
-    """Returns whether fusion pays: the shared loop is parallel, and both groups access the same elements.
+    """Returns whether fusing two groups along their first loops pays.
 
-    Two contractions are never fused, as each gets blocks of its own.
+    Both groups must be `joinable`, access the same elements in one iteration of the fused loop, and leave that loop parallel. Two
+    contractions are never fused, as each gets blocks of its own.
 
     shared: the first loop of both groups.
-    passes: whether groups between the two are passed; both then need the same range.
+    passes: whether one group is moved past others that stand between the two; the loop must then have the same range for both.
     """
     if not criteria.joinable(first, first["child"]) or not criteria.joinable(second, second["child"]):
         return False
@@ -271,7 +275,10 @@ def _first_is_parallel(band: Tree) -> bool:
 
 
 def _inside(group: Tree, band: Tree) -> Iterator[Tree]:
-    """Yields what the group runs inside a shared loop, as children of a sequence: its band without the first member."""
+    """Yields what the group runs inside the first loop of its band, as children of a sequence.
+
+    It is the rest of the band with what is below it, or, where the band has a single loop, just what is below.
+    """
     members = members_of(band)
     if len(members) > 1:
         rest = {**band, "schedule": str(together(members[1:])), "coincident": band.get("coincident", [0] * len(members))[1:]}

@@ -316,7 +316,7 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
 def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
     """Returns whether the schedule's innermost loops jump between rows of arrays in more accesses than the source's do.
 
-    It returns False for schedules with a parallel outermost loop, and for statements in more than two loops.
+    It returns False where each outermost band has a parallel loop, and where a statement has more than two loops.
     """
     names = sorted(_names(schedule))
     if _outer_parallel(schedule) or any(len(scop.statements[n].iterators) > 2 for n in names):
@@ -339,7 +339,10 @@ def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
 
 
 def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> bool:
-    """Returns whether the schedule has no skewed loop, or skews a statement whose innermost loop is sequential."""
+    """Returns whether the schedule has no skewed loops, or has a statement whose skewing pays.
+
+    It pays where most iterations of the source's innermost loop around the statement read what the one just before wrote.
+    """
     bands = _all_bands(schedule.get_root())
     if all(_is_plain(m) for node in bands for m in band_of(node).members):
         return True

@@ -39,7 +39,10 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
 
 
 def _shifted(node: Tree, scop: Scop) -> Tree:
-    """Returns the tree with two inner loops fused as `shift` does, in outermost bands that allow it; the node itself for none."""
+    """Returns the tree with two inner loops fused as `shift` does, in the outermost bands where that is possible.
+
+    It returns the node itself where it is possible in none.
+    """
     made = _in_next(node, scop)
     if made is not None:
         return made
@@ -56,7 +59,8 @@ def _shifted(node: Tree, scop: Scop) -> Tree:
 def _in_next(node: Tree, scop: Scop) -> Tree | None:
     """Returns the band `node` with two loops of its body fused, where the second of them runs one iteration of the band later.
 
-    Other children of the body remain in place. None where no two loops would then access the same elements in an iteration.
+    Other children of the body remain in place. None where `node` is no such band, or where no two loops of its body would then
+    access the same element in one iteration.
     """
     parts = node.get("child", {}).get("sequence", []) if "schedule" in node else []
     if len(parts) < 2 or node.get("coincident", [0])[-1]:
@@ -79,7 +83,9 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
 
 
 def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
-    """Returns two loops as one; in it, the statements of `later` run first, as theirs is the outer iteration before.
+    """Returns two loops as one, whose body runs the statements of `later` before those of `earlier`.
+
+    The former have been shifted, so that their instances are those of the previous iteration of the loop around.
 
     loop: { S[i] -> [(e)] }, the new loop for the statements of both.
     """
@@ -95,9 +101,12 @@ def _is_loop(node: Tree) -> bool:
 
 
 def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) -> bool:
-    """Returns whether the first child reads an element that the second child writes in the same iteration of the loops around.
+    """Returns whether a statement of `first` reads an element that one of `second` writes in the same iteration of the loops
+    `times`.
 
-    times: { S[i] -> [(t, ...)] }, the loops around the fused statements.
+    A statement of `first` that writes to the same array does not count.
+
+    times: { S[i] -> [(t, ...)] }, the fused loop and those around it.
     """
     earlier, later = ([scop.statements[name] for name in names_in(part["filter"])] for part in (first, second))
     for s in later:

@@ -274,7 +274,7 @@ class _TrafficFusion:
         return total
 
     def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
-        """Returns whether the last subscript of an access to the array changes with the shared loop: whether it goes along rows."""
+        """Returns whether an access of the nests to the array goes along rows: its last subscript changes with the shared loop."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
             for name in (*first.names, *second.names)
@@ -365,7 +365,7 @@ class _TrafficFusion:
 
 
 def _nest(part: _FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:
-    """Returns the nest as a child of a sequence, with only those of its loops around its body that `members` has."""
+    """Returns the nest as a child of a sequence: its body inside the loops `members` alone, which are some of its loops."""
     if not members:
         return part.body()
     band = _band(members) if part.child is None else {**_band(members), "child": part.child}

@@ -15,14 +15,14 @@ def has_contraction(scop: Scop) -> bool:
 
 
 def may_be_contraction(statement: Statement) -> bool:
-    """Returns whether the statement has three or more loops that make a contraction, all together."""
+    """Returns whether the statement has three or more loops, and all of them together make a contraction."""
     return len(statement.iterators) >= 3 and contraction_roles(statement, statement.iterators) is not None
 
 
 def contraction_roles(statement: Statement, free: Sequence[str], panel: str | None = None) -> dict[str, LoopRole] | None:
     """Returns the role of each of the statement's loops `free` in a contraction; None where they make no contraction.
 
-    panel: the loop for the vectors; None: the one that moves along the rows of the result.
+    panel: the loop for the vectors; None: the one along which the elements written are neighbours in memory.
     """
     write = statement.write
     along = {it: [statement.iterators.index(it)] for it in free}

@@ -63,9 +63,11 @@ def runs_along_rows(scop: Scop, names: list[str], member: isl.UnionPwAff) -> boo
 
 
 def jumps(scop: Scop, name: str, along: list[int]) -> int:
-    """Returns how many of a statement's accesses change a subscript other than the last, and so go to another row of memory.
+    """Returns how many of a statement's accesses go to another row of memory as the iterators `along` change.
+
+    In such an access a subscript other than the last one depends on one of these iterators.
 
     name: the statement's.
-    along: the positions in its domain of the iterators that change.
+    along: the positions of the iterators in the statement's domain.
     """
     return sum(moves(a, along, slice(0, -1)) for a in accesses(scop.statements[name]) if len(a.subscripts) > 1)

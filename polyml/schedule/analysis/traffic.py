@@ -66,7 +66,10 @@ class Traffic:
         return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
-        """Returns the bytes of the smallest boxes around the elements { A[j] }; 0 where they fill none, as a diagonal does not."""
+        """Returns the bytes of the smallest box around the elements { A[j] }; 0 where they have fewer dimensions than the array.
+
+        So a diagonal of a matrix counts as 0.
+        """
         total = 0
         for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
             dims = polyhedra.dimensions(piece)
@@ -81,7 +84,8 @@ class Traffic:
 
 
 def nests(schedule: isl.Schedule) -> list[list[str]]:
-    """Returns the names of the statements in each part of the schedule's outermost sequence."""
+    """Returns the names of the statements in each child of the schedule's outermost sequence; without one, all names in one list.
+    """
     top = schedule.get_root().child(0)
     if top.get_type() != isl.schedule_node_type.sequence:
         return [polyhedra.set_names(schedule.get_domain())]

@@ -98,7 +98,8 @@ class GridAxis:
 
     size: threads of a block along the axis.
     items: iterations of a thread, which run together (register tile; Volkov and Demmel, SC 2008).
-    adjacent: whether a thread's iterations follow one another; else they are `size` apart, and those of neighbouring threads follow one another.
+    adjacent: whether a thread's iterations follow one another; if not, they are `size` apart, and neighbouring threads run
+        neighbouring iterations.
     """
 
     loop: SurroundingLoop
@@ -108,12 +109,12 @@ class GridAxis:
 
     @property
     def thread_step(self) -> int:
-        """How many iterations lie between the first ones of neighbouring threads."""
+        """Returns the distance between the first iterations of neighbouring threads, in iterations of the loop."""
         return self.items if self.adjacent else 1
 
     @property
     def item_step(self) -> int:
-        """How many iterations lie between two of a thread that follow one another."""
+        """Returns the distance between one iteration of a thread and its next one, in iterations of the loop."""
         return 1 if self.adjacent else self.size
 
     @property

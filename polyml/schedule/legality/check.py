@@ -98,7 +98,7 @@ def _elements(scop: Scop, instance: polyhedra.Instance, instances: isl.UnionSet,
 
 
 def _repeated(order: isl.UnionMap) -> isl.UnionSet:
-    """Returns the instances { S[i] } to which the schedule `order`, { S[i] -> [time...] }, gives several times."""
+    """Returns the instances { S[i] } for which the schedule `order`, { S[i] -> [time...] }, has more than one time."""
     other_times = order.subtract(order.lexmin())
     return other_times.domain()
 
@@ -271,9 +271,9 @@ def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tupl
 
 
 def _has_unmarked_band(node: isl.ScheduleNode) -> bool:
-    """Returns whether a band is below the node without a mark of its own.
+    """Returns whether, on some way down from the node, a band comes before any mark.
 
-    The mark above would then be taken for its loop if isl made no loop between the two.
+    The mark above the node would then be taken for that band's loop if isl made no loop between the two.
     """
     if node.get_type() in (NODE.band, NODE.mark):
         return node.get_type() == NODE.band

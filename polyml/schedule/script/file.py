@@ -79,7 +79,9 @@ class Saved:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Returns what two saved schedules share if they order one kernel alike: its name, the sizes' fields, and the tree."""
+        """Returns a value that is equal for two saved schedules if they order one kernel alike: its name, the sizes' fields, and
+        the tree.
+        """
         return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:
@@ -276,7 +278,7 @@ def tree_from(text: str, scop: Scop) -> isl.Schedule:
 
 
 def _first(problem: Exception) -> str:
-    """Returns the message of an error of isl or of a reader, on one line."""
+    """Returns the text of an error for use in a message; for every error of isl, just that isl cannot read what it was given."""
     return "isl cannot read it" if isinstance(problem, isl.Error) else str(problem)
 
 

@@ -124,10 +124,11 @@ def _endless(scop: Scop) -> Scop:
 def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMap) -> Iterator[isl.UnionSet]:
     """Yields the instances { S[i] } of each part of a slab, in the order in which the parts run; there are two or three.
 
-    1. What statements that are not the most deeply nested ones write and the slab reads as operands (such as quotients by a pivot).
-    2. What the third part reads as operands.
-    3. The rest, such as the product that updates the rest of a matrix. Where the others and the parameters determine one of its
-       iterators, it is too small for a part of its own and belongs to the second one.
+    1. All instances of statements that are in fewer loops than the deepest ones, and whose results the slab reads as operands (such
+       as quotients by a pivot).
+    2. Of the other instances, those whose results some of these others read as operands.
+    3. The rest, such as the product that updates the rest of a matrix. Where one iterator of a statement there is determined by its
+       other iterators and the parameters, the rest is too small for a part of its own and belongs to the second one.
 
     Each part also has the instances that it depends on and that no earlier part has. Nothing is yielded where isl would take too
     long.
@@ -162,7 +163,8 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
 
 def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns the part as two, such that one of `members` carries no dependence in the second; the part alone where none is found.
+    """Returns [first, rest], the part cut in two so that one of `members` carries no dependence in `rest`; [part] where none allows
+    it.
 
     part: instances { S[i] } of a slab.
     members: the outermost loops other than the one that is cut into slabs.
@@ -207,8 +209,8 @@ def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: M
 def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap) -> list[isl.UnionSet]:
     """Returns a slab's parts with instances moved from the last to the one before, so that no loop of the last depends on `member`.
 
-    An instance is moved where, in some iteration of the slab, the one with otherwise equal iterators is missing. None is moved
-    where dependences do not allow it.
+    An instance is moved if, in some other iteration of the slab, the last part lacks the instance whose other iterators are the
+    same. Nothing is moved where dependences do not allow it.
 
     member: the loop that is cut into slabs.
     width: iterations of a slab.

@@ -119,7 +119,9 @@ def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
 
 
 def is_worth_blocks(axes: Sequence[ContractionAxis]) -> bool:
-    """Returns whether a contraction is worth blocks: its depth, and its rows or its panel, have more than one iteration."""
+    """Returns whether tiling a contraction can pay: whether a loop with role DEPTH has more than one iteration, and one with role
+    ROWS or PANEL (the loop of the vectors) has, too.
+    """
     return _is_long(axes, LoopRole.DEPTH) and any(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL))
 
 
@@ -348,7 +350,7 @@ class _BlockChoice:
 def _as_row(axis: ContractionAxis) -> tuple[float, int]:
     """Returns a key that is larger the better the axis suits as the rows of a register tile.
 
-    Few rows are wasted (first part), and they are near each other in the result (second part).
+    Its first part is larger the fewer rows of such tiles are outside the result, the second one the nearer the rows are in memory.
     """
     return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), -axis.stride
 

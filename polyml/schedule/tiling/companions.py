@@ -70,9 +70,10 @@ def companion(statement: Statement, main: Statement, axes: Sequence[ContractionA
 
 
 def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
-    """Returns the iterator i where a subscript is i or -i, plus a constant; None for any other subscript.
+    """Returns the iterator's name where a subscript is that iterator or its negative, plus a constant; None for any other
+    subscript.
 
-    found: for each piece of the subscript, its coefficients by the statement's iterators.
+    found: for each case of a subscript defined by cases, the coefficients of the statement's iterators, in their order.
     """
     moving = [k for k, c in enumerate(found[0]) if c] if len(found) == 1 else []
     return statement.iterators[moving[0]] if len(moving) == 1 and found[0][moving[0]] in (1, -1) else None

@@ -130,8 +130,8 @@ class _LayoutVariant:
 
     joins: which neighbours in a sequence may run in a contraction's tiles: those before and after it ("both"), "before" or "none".
     only: the statements that may be contractions.
-    diagonal: in a register tile that a triangle's diagonal cuts, when the iterations of the depth (the loops that add up) run that
-        not all elements of the tile have: "first", "last", or in their order ("within").
+    diagonal: where a triangle's diagonal cuts a register tile, only some of its elements have certain iterations of the depth (the
+        loops that add up); these run "first", "last", or in their order ("within").
     """
 
     joins: str

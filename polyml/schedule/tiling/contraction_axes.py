@@ -140,7 +140,8 @@ def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
 
 
 def _place(write: Access, position: int) -> int:
-    """Returns the dimension of the result whose subscript depends on an iterator, counted from the last one; -1 where none does.
+    """Returns the dimension of the result whose subscript depends on an iterator: 0 for the last one, 1 for the one before; -1 for
+    none.
 
     position: that of the iterator in the statement's domain.
     """

@@ -271,7 +271,7 @@ class _Mapping:
 
 
 def _on(band: Band, node: isl.ScheduleNode) -> Band:
-    """Returns the band with its members restricted to the statements below the node; `Band.separate` is not taken over."""
+    """Returns the band with its members restricted to the statements below the node, and without its flags `separate`."""
     domain = node.get_universe_domain()
     return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
 
@@ -282,9 +282,9 @@ def _multiple(value: int, factor: int) -> int:
 
 
 def _divided(size: int, members: int, is_first: bool) -> int:
-    """Returns the tile size of one of several members that share a role: a constant, or for the first one what the others leave.
+    """Returns the tile size of one of several members that share a role: a small constant, but for the first one what is left.
 
-    So all their sizes multiply to about `size`. A member that is the only one with its role gets all of `size`.
+    The sizes of all of them multiply to about `size`. A member that is the only one with its role gets all of `size`.
 
     size: iterations of a tile along all of them, multiplied.
     members: how many there are.

@@ -63,7 +63,7 @@ def _has_cycle(dependences: Dependences) -> bool:
 
 
 def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
-    """Returns whether the loop has at most SHORT iterations, whatever the sizes are.
+    """Returns whether the loop has few iterations, at most a fixed number, whatever the sizes are.
 
     Only the most deeply nested statements count; for others, the loop may be longer.
     """

@@ -84,7 +84,7 @@ def handed_on(scop: Scop) -> dict[str, frozenset[str]]:
 
 
 def _over_all(scop: Scop, array: str, names: Iterable[str]) -> list[str]:
-    """Returns those of the statements `names` that have a loop for each dimension of the array."""
+    """Returns those of the statements `names` that are in at least as many loops as the array has dimensions."""
     return [name for name in names if len(scop.statements[name].iterators) >= len(scop.arrays[array].shape)]
 
 
@@ -165,7 +165,7 @@ def _loops(node: Tree) -> Tree | None:
 
 
 def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
-    """Returns whether the loop `rows` goes from row to row of an array that the statement accesses."""
+    """Returns whether the loop `rows` changes the first subscript of some access to an array of several dimensions."""
     along = iterators_of(rows, statement.name)
     return any(k in along for a in accesses(statement) if len(a.subscripts) > 1 for k in polyhedra.used_iterators(a.subscripts[0]))
 
@@ -198,7 +198,7 @@ def _chunks(
 
 
 def _arrays(nests: Sequence[_RowNest], scop: Scop, handed: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Returns the arrays that several of the nests go over and no statement outside these nests accesses.
+    """Returns the arrays that no statement outside the nests accesses, and several nests do, in loops for all of its dimensions.
 
     handed: the arrays in question, each with the statements that access it.
     """
