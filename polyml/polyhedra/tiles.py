@@ -67,7 +67,7 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
 
 
 def central_window(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
-    """Returns the part of { [time] } in which each coordinate has about `width` consecutive values, in the middle of those that it can have.
+    """Returns the part of { [time] } in which each coordinate has about `width` consecutive values, in the middle of its range.
 
     times: a set that is bounded for these sizes
 

@@ -110,7 +110,8 @@ class _KernelText:
     @property
     def _extents(self) -> tuple[int, ...]:
         """The numbers of the axes for which the number of blocks is a parameter of the kernel. The axes from number 2 on share the
-        third axis of the grid; to divide a block's number there, all of their numbers of blocks but the last one's are needed.
+        third axis of the grid: the block's number there is divided into one for each of them, which needs the number of blocks of
+        all of them but the last.
         """
         return tuple(range(2, len(self._launch.axes) - 1))
 
@@ -258,8 +259,8 @@ class _KernelText:
         yield "}"
 
     def _chunks(self, tiles: Staged) -> Iterator[str]:
-        """Yields the C lines of a loop in chunks: for each, the block copies its tiles to shared memory, between barriers, and the thread
-        runs the iterations.
+        """Yields the C lines of a loop in chunks: for each chunk, the block of threads copies the chunk's tiles to shared memory,
+        between barriers, and the thread runs the chunk's iterations.
         """
         loop, chunk, index = tiles.loop, variable(tiles.chunk), self._dialect.index
         lower = extreme("max", [self._renamed(e) for e in loop.lower], self._use)

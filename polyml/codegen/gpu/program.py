@@ -36,7 +36,8 @@ class LaunchAxis:
     blocks: the number of blocks from `first` on, an expression of the same names.
     threads: how many threads a block has along the axis.
     items: how many iterations a thread runs.
-    thread_step: how many iterations lie between the first ones of neighbouring threads: 1, or `items` where a thread's follow one another.
+    thread_step: how many iterations lie between the first ones of neighbouring threads: 1, or `items` where a thread's iterations
+        follow one another.
     """
 
     loop: str
@@ -73,7 +74,8 @@ class Launch:
     host: the names of the host's loops around it, outermost first.
     axes: x first; those behind the third one have one thread per block.
     versions: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`: that one whose condition
-      holds.
+        holds.
+    blocks: the names along each axis on which a block has more than one iteration.
     """
 
     name: str

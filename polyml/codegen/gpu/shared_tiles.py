@@ -87,15 +87,15 @@ class SharedTile:
 
     @property
     def stored(self) -> tuple[TileDimension, ...]:
-        """The dimensions that the tile has in shared memory, in their order there: the one that moves with the loop first, so that a thread
-        finds its items side by side.
+        """The dimensions that the tile has in shared memory, those of more than one element, in their order there: the one that
+        moves with the loop is first, so that a thread finds the elements for its items side by side.
         """
         return tuple(sorted((each for each in self.dimensions if each.extent > 1), key=lambda each: not each.moves))
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many elements of shared memory there are along each stored dimension: its extent. Along the last one there are a few more
-        if it is not the last one in the array, so that threads that copy a row of the array store to different banks.
+        """How many elements of shared memory there are along each stored dimension: its extent. The last one is padded by a few
+        if another dimension is the last one in the array, so that threads that copy a row of the array store to different banks.
         """
         extents = [each.extent for each in self.stored]
         across = len(extents) > 1 and [each for each in self.dimensions if each.extent > 1][-1] is not self.stored[-1]

@@ -208,7 +208,7 @@ def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
 
 
 def _joined(operator: str, element: DType) -> Value:
-    """Returns the value that combines read 0, an element of the whole array, with read 1, that of one thread."""
+    """Returns the value that combines, by the operator, read 0 (an element of the whole array) with read 1 (that of one thread)."""
     both = (Load(0, dtype=element), Load(1, dtype=element))
     if operator in ("minimum", "maximum", "fmin", "fmax"):
         return syntax.Call(operator, both, "numpy", dtype=element)

@@ -71,8 +71,8 @@ class _Vectorizer:
         self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
-        """Returns { name -> array } for those names in Program.phases that bounds of loops below the nodes contain; each stands for
-        how many elements behind the start of a cache line the array begins.
+        """Returns { name -> array } for `Program.phases`: the names in bounds of loops below the nodes that stand for how many
+        elements behind the start of a cache line an array begins.
         """
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
         return {name: array for array, name in self._phases.items() if name in used}
@@ -253,7 +253,7 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per run of the nest's body, None if scalar code is cheaper; found only once."""
+        """Returns the cheapest tiling and its cycles per run of the nest's body; None if scalar code is cheaper. Found once."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
@@ -358,8 +358,8 @@ def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
 
 
 def _shares_rows(nest: LoopNest) -> bool:
-    """Returns whether several nodes of the nest's body access the same array, and subscripts of it depend both on a loop of the nest
-    and on a loop in the body. Distribution would then move the accesses to one row of the array far apart in time.
+    """Returns whether several nodes of the nest's body access one array, and subscripts of it depend both on a loop of the nest and
+    on a loop in the body. Distribution would then move the accesses to one row of the array far apart in time.
     """
     chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}

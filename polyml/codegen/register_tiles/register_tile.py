@@ -305,9 +305,9 @@ def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, a
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
-    """Returns the body in a form that runs iterations together: instances that follow one another are put into Jam and Unroll nodes,
-    inside of the body's guards and loops. Raises CannotTile if a guard depends on a variable whose iterations run together, or if
-    iterations have to keep their order and the body has guards or loops.
+    """Returns the body in a form that runs iterations together: instances that follow one another are put into Jam and Unroll
+    nodes, inside of the body's guards and loops. Raises CannotTile if a guard depends on a variable whose iterations run together, or
+    if iterations have to keep their order and the body has guards or loops.
 
     active: the loops around whose iterations run together.
     """

@@ -227,9 +227,9 @@ def _best(
 
 
 def _may_be_better_in_parts(context: PackingContext, read: TileRead, copy: TileCopy, level: int) -> bool:
-    """Returns whether smaller copies, made in the body of loop number `level` inside of the copy's own loop, may be better than the
-    copy. Each of their elements must be read as often as in the copy; and either threads share the copy, or the second cache does
-    not hold it.
+    """Returns whether smaller copies, filled in the body of loop number `level` of the chain, may be better than the copy. This is
+    so if sizes are known and each of their elements is read as often as in the copy, and either threads share the copy, or the
+    second cache does not hold it.
     """
     if context.sizes is None or any(loop.var not in read.moving for loop in copy.chain[copy.level + 1 : level + 1]):
         return False
@@ -276,7 +276,8 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
 
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
-    """Returns whether the copy's size is known, some cache holds it, and most of its elements are read."""
+    """Returns whether the copy is worth its memory: it has more than one element, of a known number; the second cache or a quarter
+    of the third one holds it; and the read accesses at least about half of its elements."""
     whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
     size = prod(n for n in copy.window.lengths if n is not None)
     inside = read.inner_names(copy.chain, copy.level)

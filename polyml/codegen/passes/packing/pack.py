@@ -144,8 +144,8 @@ class _Packer:
         return copy
 
     def _is_free(self, name: str) -> bool:
-        """Returns whether no array or parameter has the name of a copy, or one that begins with it and "_", as the variables of the
-        loops that fill the copy do.
+        """Returns whether a copy may have this name: no array or parameter has it, or one that begins with it and "_", as the variables
+        of the loops that fill the copy do.
         """
         scop = self._given.scop
         taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))

@@ -65,8 +65,8 @@ def panel(context: PackingContext, read: TileRead, copy: TileCopy) -> Loop | Non
     """Returns the loop over tiles whose tiles the copy stores one after the other, as panels; None if the copy has no panels.
 
     The loop stands inside of the body that fills the copy. Each of its tiles is a range of indices in the copy's last dimension,
-    and becomes a panel; the loop over the tile's iterations has to change a subscript of the written element too. A loop whose tiles begin where a
-    thread's chunk does is not taken.
+    and becomes a panel; the loop over the tile's iterations has to change a subscript of the written element too. A loop whose
+    tiles begin where a thread's chunk does is not taken.
     """
     dim = copy.order[-1]
     e = context.subscripts(read)[dim]
