@@ -92,7 +92,7 @@ class MatchedInstance:
 
     occurrence: that statement.
     inside: the cases of constraints in which the instance runs.
-    members: the loops around it, with the band members that they are.
+    members: the variables of the loops around it, each with the number of the band member that it stands for.
     points: in each case, the values of its iterators.
     """
 
@@ -114,7 +114,8 @@ class MatchedBlock:
 
     occurrences: the statements.
     inside: the cases (alternative sets of constraints) of which one holds in each run of its body.
-    members: the loops around, and the node itself if it is one, with the band members that they are.
+    members: the variables of the loops around, and of the node itself if it is a loop, each with the number of the band member
+        that it stands for.
     """
 
     node: Loop | Guard

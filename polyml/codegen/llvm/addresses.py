@@ -81,8 +81,8 @@ class LoopScope:
     entry: the block that the instructions are appended to.
     innermost: whether the loop has no loop inside.
     known: { what a value is -> its SSA name }, of the values computed in the scope.
-    extrema: the minima and maxima of the scope: { (min or max, its operands, less the least of their constant terms) -> (the SSA name
-        of its value, that constant term) }.
+    extrema: the minima and maxima of the scope: { (min or max, its operands, less the least of their constant terms) -> (the SSA
+        name of its value, that constant term) }.
     """
 
     entry: BasicBlock

@@ -312,7 +312,7 @@ class _LoopEmitter:
 
         runs: the SSA name of whether the loop has iterations.
         skipped: the block from which it is skipped.
-        outer_registers: the registers of the loop around.
+        outer_registers: the elements that are in registers in the code around the loop.
         following: the SSA name of the iteration after the last one.
         """
         body, fn, then, before = self._body, self._fn, self._loop.following, self._loop.handed.partial

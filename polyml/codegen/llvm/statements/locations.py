@@ -54,7 +54,7 @@ class AccessLocations:
         number: the access's number, see `InstanceCopy.access`.
         operator: if each lane has a partial result of a reduction, and the access is to the element that it updates, the
             reduction's operator; else None.
-        copy: a copy to use in place of the instance's own.
+        copy: for which of the iterations that run together, or which vector of them; None for those of `instance`.
 
         Raises CannotRunTogether if a vector's subscripts are not linear in the variable of its lanes.
         """
