@@ -23,10 +23,12 @@ _FEWER = 1 << 13  # warps that are examined for a choice
 def choose(kernel: CudaKernel, block: Sequence[int] = ()) -> Launches:
     """Returns the launches of the mapping with the least predicted time, where the L1 cache is taken to keep nothing.
 
-    Of mappings that are about as fast it is the one that uses most multiprocessors; of these, the one that holds most warps, of
-    which half of what a multiprocessor may hold is enough; of these, the first one tried. Axis x of the blocks is for the loop
-    along which most accesses move by one element, or else for the innermost one; the next axes are for the others, from the inside
-    outwards. Some mappings have several iterations for each thread, where that saves loads in a loop inside the thread.
+    Of mappings that are about as fast it is the one that uses most multiprocessors; of these, the one that holds most warps, where
+    half of the warps that a multiprocessor may hold count as all of them; of these, the first one tried.
+
+    Axis x of the blocks is for the loop along which most accesses move by one element, or else for the innermost one; the next axes
+    are for the others, from the inside outwards. Some mappings have several iterations for each thread, where that saves loads in a
+    loop inside the thread.
 
     block: threads of a block along each axis, with one iteration for each; where it is empty, several sizes are tried.
     """
@@ -77,7 +79,7 @@ def _tried(mapping: MappedKernel) -> Iterator[Launches]:
 
 
 def _cost(found: Launches) -> float:
-    """Returns the predicted time of launches in seconds, as if there were no L1; the sectors requested where no time is known."""
+    """Returns the predicted time of launches in seconds, as if there were no L1; where none is known, the number of sectors."""
     rate = found.kernel.machine.read("L2")
     if found.roofline.seconds is None or rate is None:
         return found.requested

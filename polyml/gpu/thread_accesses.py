@@ -164,8 +164,8 @@ class _ThreadAccessFinder:
         """Yields a thread's load and store of the only element of an array that it needs, which a register holds in between.
 
         The load is at the thread's start, the store at its end. There is no load where the thread stores the element before it
-        reads it. Nothing is yielded for an array that is not in memory, nor for a local array that no other nest accesses if it
-        needs no load.
+        reads it. Nothing is yielded for an array that is not in memory, and nothing where there is no load and the array is local
+        and accessed by no other nest.
 
         mine: the accesses to the array.
         whole: { T[host, grid] -> A[e] }, the element of each thread.
@@ -196,7 +196,7 @@ class _ThreadAccessFinder:
     def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
         """Returns the threads { T[host, grid] } in which the load may read an element before any store of the same thread.
 
-        A store counts as made before where it runs in each iteration, of the loops around load and store, in which the load runs.
+        Only those stores count that run in every iteration, of the loops around load and store, in which the load runs.
 
         others: accesses before the load in the text, of which only stores count.
         """

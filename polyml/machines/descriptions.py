@@ -125,7 +125,7 @@ class Described:
 
     @property
     def parts(self) -> int:
-        """Returns how many cores a processor or multiprocessors a GPU has, which Rate.all is about; 1 for other machines."""
+        """Returns how many parts `Rate.all` is of: a processor's cores or a GPU's multiprocessors; 1 for other machines."""
         return 1
 
     @property

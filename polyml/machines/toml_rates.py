@@ -93,7 +93,7 @@ class Figures:
 
         One part's rate is converted first to the clock frequency at which all parts together run.
 
-        kind: what is measured, a key of `units.UNITS`.
+        kind: what is measured, a key of `units.UNITS` such as "bandwidth".
         private: whether the parts do not get in each other's way; the product then has the origin of one part's rate, else
             "estimate".
         """
@@ -117,7 +117,7 @@ class Figures:
 
         A text is one part's rate. A table has those of one part and of all under `one` and `all`, and may tell their origin.
 
-        kind: what is measured, a key of `units.UNITS`.
+        kind: what is measured, a key of `units.UNITS` such as "bandwidth".
         """
         inside, keys, origin, source = self._told(table, key)
         clocks = {"one": self.frequency.one, "all": self.frequency.all}

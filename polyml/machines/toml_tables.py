@@ -112,7 +112,7 @@ class TomlTable:
     def quantity(self, key: str, kind: str) -> Quantity:
         """Returns the number with a unit of a key, which is written as text. Raises ConfigError for anything else.
 
-        kind: what is measured, a key of `units.UNITS`.
+        kind: what is measured, a key of `units.UNITS` such as "bandwidth".
         """
         if type(self.data.get(key)) in (int, float):
             raise self.error(key, f"`{key}` has no unit", f"expected a text such as {units.EXAMPLES[kind]}")

@@ -54,7 +54,7 @@ class Quantity:
 def quantity(text: str, kind: str) -> Quantity:
     """Returns the number with a unit that a text says, in the kind's basic unit: bytes, Hz, bytes/s, operations/s, s, J, J/byte.
 
-    kind: what is measured, a key of UNITS.
+    kind: what is measured, a key of UNITS such as "bandwidth".
 
     Raises ConfigError for text without a number or a unit, and for numbers that are not positive.
 
@@ -84,7 +84,7 @@ def quantity(text: str, kind: str) -> Quantity:
 def _near(unit: str, kind: str) -> str:
     """Returns the known unit that is spelled most like an unknown one; "" where none is close to it.
 
-    kind: the kind of quantity whose units are searched, a key of UNITS.
+    kind: the kind of quantity whose units are searched, a key of UNITS such as "bandwidth".
     """
     same = {known.lower(): known for known in UNITS[kind]}
     near = difflib.get_close_matches(unit.lower(), same, n=1)
@@ -97,7 +97,7 @@ _SHOWN = {"frequency": "Hz", "bandwidth": "B/s", "operations": "FLOP/s", "intege
 def shown(value: float, kind: str) -> str:
     """Returns a value as text with three digits and a unit.
 
-    kind: what is measured, a key of UNITS, or "integers" for operations on them.
+    kind: what is measured, a key of UNITS such as "bandwidth", or "integers" for operations on them.
 
     >>> shown(32768, "size"), shown(3.4e10, "bandwidth"), shown(117.24e9, "operations")
     ('32 KiB', '34 GB/s', '117 GFLOP/s')

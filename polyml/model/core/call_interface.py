@@ -108,7 +108,7 @@ class ScalarResult:
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """An ArrayResult is an array that a kernel returns: an argument (the same object), or an array that the kernel allocates."""
+    """An ArrayResult is an array that a kernel returns: an argument (the same object), or a new one, made for the call."""
 
     array: str
 

@@ -32,7 +32,7 @@ class LowerBound:
     inputs: how many elements of each argument are read before they are written
     outputs: how many elements of each argument and result are written
     reuse: bounds by the reuse of data, of which at most one of each statement counts
-    registers: values that the fast memory holds besides those in caches
+    registers: how many values registers hold; the fast memory is the caches and the registers
     context: { : sizes for which every statement runs }, for texts
     """
 

@@ -47,7 +47,7 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
 
 
 def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
-    """Returns the parameters on which domains, accesses and affine values depend, with those of them that are sizes.
+    """Returns the parameters on which domains, accesses and affine values depend, and says which of them are sizes.
 
     written: the nest before passes changed it, whose loops and accesses count, too
     """

@@ -145,7 +145,7 @@ class _NestBuilder:
     def _for(self, stmt: syntax.For, scope: _Scope) -> Loop:
         """Returns the loop of a `for`, with its body.
 
-        Numbers that the body assigns count as unknown where it begins; after the loop its variable is `Stale.STALE`.
+        Numbers that the body assigns count as unknown where it begins; after the loop its variable may not be read.
         """
         env = self._values.env
         start, stop = self._values.bound(stmt.start), self._values.bound(stmt.stop)
