@@ -244,9 +244,7 @@ def _text(terms: Mapping[Atom, int], constant: int) -> str:
 
 
 def _numbers(region: isl.Set) -> dict[str, Poly]:
-    """Returns {name: value} of the parameters that can have only one value in a region; the value is given as a constant
-    polynomial.
-    """
+    """Returns {name: value} for those parameters that can have only one value in a region; the value is a constant polynomial."""
     return {name: Poly.number(value) for name, value in polyhedra.fixed_parameters(region).items()}
 
 

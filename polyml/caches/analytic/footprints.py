@@ -72,8 +72,8 @@ def footprints(
     schedule: { S[i] -> [time] } as a tree of loops; by default the source's order.
     sizes: values of the parameters, where numbers are wanted besides formulas.
     places: the addresses of the arrays; by default one array follows the other, each beginning on a new line.
-    seconds: about how long one formula may take. Where it takes longer, there is no formula, but the number for an iteration near
-        the middle of the loops; without sizes there is an upper bound as a formula.
+    seconds: about how long one formula may take. Where it takes longer, there is no formula, but the number for one iteration, with
+        iterators near the middle of their ranges; without sizes there is an upper bound as a formula.
 
     Raises ScheduleError for a schedule that is no tree of loops.
     """

@@ -252,9 +252,9 @@ def _unit(size: int, steps: Sequence[int]) -> int:
 
 
 def _formula(reuse: LineReuse, distances: ReuseDistances, loops: Sequence[str]) -> Poly:
-    """Returns the reuse distance of a `LineReuse`, a formula of coordinates of time, as a formula of sizes and loop iterators.
+    """Returns the reuse distance of a `LineReuse` as a formula of sizes and loop iterators, which replace the coordinates of time.
 
-    loops: the name of the loop behind each coordinate of time; "" for none.
+    loops: the name of the loop behind each coordinate of time; "" for a coordinate that is no loop's iterator.
     """
     iterators = {}
     for name, loop, (step, start) in zip(distances.clock, loops, reuse.steps):

@@ -50,7 +50,8 @@ class StridedWalk:
         return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
 
     def padding_bytes(self, number: int) -> int:
-        """Returns the bytes to add to the stride, in whole lines, so that the walk uses as many sets of level `number` as it can.
+        """Returns the bytes to add to the stride, a multiple of the line length, so that the reference uses as many sets of level
+        `number` as it can along the loop.
 
         It is 0 for a stride that is at most a line long.
         """

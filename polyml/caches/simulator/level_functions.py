@@ -77,11 +77,11 @@ class _LevelFunctions:
 
     @property
     def is_last(self) -> bool:
-        """Returns whether memory is behind the level."""
+        """Returns whether the level is the last of the machine, with memory behind it."""
         return self.number + 1 == len(self.layout.levels)
 
     def is_(self, **wanted: str) -> bool:
-        """Returns whether the fields of the level's description have the given values, such as writes="through"."""
+        """Returns whether fields of the level's description, a CacheLevel, have the given values, such as writes="through"."""
         return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
 
     def units(self) -> Iterator[Unit]:
@@ -228,8 +228,8 @@ class _LevelFunctions:
         fn.current = done
 
     def _above(self, fn: FunctionBuilder, above: int) -> tuple[str, str]:
-        """Emits code for the range of caches of level `above` that are used by the threads of the current cache of this level.
-        Returns two value names: the number of the first, and one more than that of the last.
+        """Emits code for which caches of level `above`, nearer to the threads, are used by the threads that share the current cache
+        of this level. Returns the names of two values: the number of the first of these caches, and one more than that of the last.
         """
         own, theirs = self.sets, self.layout.sets(above)
         if own.instances == 1:

@@ -210,7 +210,7 @@ def _code(tracer: str, caches: Sequence[str]) -> Code:
 
 
 def _assembled(text: str) -> tuple[bytes, ...]:
-    """Returns the object code of an LLVM text for this processor."""
+    """Returns the object code, for this processor, that an LLVM text is compiled to."""
     host = cpu.host()
     return assemble_together([text], cpu=host.cpu_name, features=host.features)
 

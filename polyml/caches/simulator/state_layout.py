@@ -127,8 +127,8 @@ class StateLayout:
 
     @cached_property
     def capacities(self) -> dict[int, tuple[int, ...]]:
-        """Returns {capacity in lines: the numbers of the levels with it}, ascending, for those levels whose fully associative
-        misses are counted by the stack of lines in the order of their last use.
+        """Returns {capacity in lines: the numbers of the levels that have it}, ascending. It has the levels in `stacked`, for which
+        misses of a fully associative cache of their size are counted by the stack of lines in the order of their last use.
         """
         found: dict[int, tuple[int, ...]] = {}
         for number in self.stacked:

@@ -109,7 +109,7 @@ class _RequestStream:
         self._is_closed = False
 
     def _begin(self) -> int:
-        """Enters the bounds of the current buffer in the state, and returns the buffer's address."""
+        """Writes into the simulator's state where the current buffer begins and ends; returns the address at which it begins."""
         own = self._buffers[self._turn]
         self._state[state_header.BEGIN], self._state[state_header.END] = own.ctypes.data, own.ctypes.data + own.nbytes
         return own.ctypes.data
@@ -128,12 +128,14 @@ class _RequestStream:
             self._begin()
 
     def take(self) -> np.ndarray:
-        """Waits for the next full buffer and returns its requests, which are valid until the next buffer is taken."""
+        """Waits until the thread has handed on its next buffer, and returns the requests in it, which are valid until the next
+        call.
+        """
         found = self._full.get()
         self._room.release()
         return found
 
     def close(self) -> None:
-        """Ends the queue: no buffer is taken any more, so the thread need not wait."""
+        """Says that no more buffers will be taken, so that the thread no longer waits for room in the queue."""
         self._is_closed = True
         self._room.release()

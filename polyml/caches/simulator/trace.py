@@ -233,8 +233,8 @@ class _Tracer(ConstantBody):
     # -- uses ------------------------------------------------------------------------------------------------------
 
     def counted(self, loop: CountedLoop) -> HandOver:
-        """Emits a loop, and returns what it hands over to the next one. In front of an innermost loop, code adds the number of
-        accesses of all its iterations to the counters at once.
+        """Emits a loop, and returns what the loop right after it goes on with, such as where it begins. In front of an innermost
+        loop, code adds the number of accesses of all its iterations to the counters at once.
         """
         inside = [node for node in loop.node.body if isinstance(node, Instance)]
         if len(inside) < len(loop.node.body):

@@ -92,7 +92,7 @@ class Conflicts:
 
     @contextmanager
     def inside(self, region: Region) -> Iterator[Region]:
-        """Returns a context in which accesses are watched for conflicts in the region."""
+        """Returns a context; the accesses recorded in it are also watched for conflicts between iterations of the loop in `region`."""
         self._regions.append(region)
         try:
             yield region

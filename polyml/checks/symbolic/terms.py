@@ -84,8 +84,8 @@ class Terms:
         return found
 
     def _total(self, term: Term, operator: str, identity: Term) -> Total:
-        """Returns a term as a Total, a sum by the given operator: that of its members where it is such a sum, the empty one where
-        it is the identity, and else one whose only member is the term.
+        """Returns the Total of the values that a term adds up by the given operator. A term that is such a sum counts as its
+        members, the identity as no value, and any other term as one value.
         """
         known = self._sums.get(term)
         if known is not None and known[0] == operator:
