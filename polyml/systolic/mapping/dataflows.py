@@ -164,10 +164,10 @@ def dataflow_of(recurrence: UniformRecurrence, mapping: SpaceTime) -> str:
 
 
 def weights(recurrence: UniformRecurrence) -> ArrayUse | None:
-    """Returns the operand that is called weights: the second of two, or the first one if the second slides. None where there are
-    not two operands.
+    """Returns the operand that is called weights: the second of two, or the first one if the second alone slides. None where there
+    are not two operands.
 
-    An operand slides whose subscripts add loops, as those of a picture under filters.
+    An operand slides if one of its subscripts is a sum of several loops, such as x[i + k] in a convolution.
     """
     name = recurrence.nest.statement.name
     uses = [s.use for s in recurrence.streams if s.use.kind == "operand" and s.use.statement == name]

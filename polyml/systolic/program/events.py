@@ -180,8 +180,8 @@ def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
 
 
 def _range_of_y(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns, for each start, the least and the greatest y of 0 ... n - 1 with 0 <= start + slope * y < m; a least that is above
-    the greatest where there is none.
+    """Returns (least, greatest): for each start, the least and the greatest y of 0 ... n - 1 with 0 <= start + slope * y < m. Where
+    there is no such y, the least is above the greatest.
     """
     if slope == 0:
         inside = (start >= 0) & (start < m)

@@ -24,7 +24,7 @@ class Link:
     source: the register whose value it brings.
     cycles: how many cycles before; 0 for sums that are added up along a row or a column.
     steps: the steps from the other PE to this one, along each coordinate.
-    offset: the same as a difference of the PEs' numbers.
+    offset: the number of this PE minus that of the other PE.
     """
 
     source: Register

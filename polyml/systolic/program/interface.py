@@ -142,8 +142,8 @@ class NestInterface:
                 others.discard(ready)
 
     def _in_turn(self) -> Iterator[tuple[str, str]]:
-        """Yields (source, sink) for anti and output dependences between statements, where the source reads or writes the array that
-        the sink writes, and sums update that array in place. The sink has to run after the source.
+        """Yields the names (source, sink) of two statements of which the sink has to run after the source: an anti or output
+        dependence goes from the source to the sink, through an array in which sums are updated in place.
         """
         for kind in (self._dependences.anti, self._dependences.output):
             for pairs in polyhedra.pieces(kind):

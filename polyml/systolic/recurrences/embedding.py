@@ -107,7 +107,7 @@ def overlap(a: Embedding, b: Embedding) -> bool:
 
 def _interleaved(embeddings: Sequence[Embedding], axis: int) -> tuple[Embedding, ...]:
     """Returns embeddings in which no two statements share a point. The coordinate along `axis` is multiplied by a number n, and
-    each statement gets one of 0 ... n - 1 added; statements that share no point before may get the same.
+    each statement gets one of 0 ... n - 1 added; statements that had no point in common may get the same.
     """
     turns: list[int] = []
     for number, embedding in enumerate(embeddings):

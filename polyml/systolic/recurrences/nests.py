@@ -247,8 +247,8 @@ def _reduction_read(uses: Mapping[ReadKey, ArrayUse], reduction: Reduction | Non
 
 
 def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependences: Dependences) -> isl.Set:
-    """Returns the points of the index space at which a value is made that no other overwrites, so that its array has it at the end,
-    or that a statement outside the nest uses.
+    """Returns the points of the index space whose instances make values that are needed after the nest: no other value overwrites
+    them, so that their arrays have them at the end, or a statement outside the nest uses them.
     """
     names, found = {embedding.statement.name for embedding in embeddings}, []
     for embedding in embeddings:
@@ -264,9 +264,9 @@ def _live_out(embeddings: Sequence[Embedding], order: ReductionOrder, dependence
 
 
 def _with_overwrites(rows: tuple[Vector, ...], read: RoutedRead, scop: Scop, embedding: Embedding) -> tuple[Vector, ...]:
-    """Returns `rows`, the coefficients of an operand's subscripts, with rows added so that instances which read different values
-    differ in some row. A row is added for each direction along which the subscripts stay the same, but the element is overwritten
-    between two reads.
+    """Returns `rows`, the coefficients of an operand's subscripts, with rows added so that instances which read different values of
+    one element differ in some row. A row is added for each direction in the iterators along which the subscripts stay the same,
+    but the element is overwritten between two reads.
     """
     if not rows or not read.reuse_directions:
         return rows

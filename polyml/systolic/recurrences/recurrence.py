@@ -94,8 +94,8 @@ class UniformRecurrence:
     def sources(self) -> dict[ReadKey, tuple[ValueSource, ...]]:
         """Returns the sources of each read, the instances from which it may get its value, by (statement, number of the read).
 
-        At each point the first source counts whose instance runs in the same fold; where there is none, the element comes from
-        memory. A source's `vector` is a step along the axes a; its `pairs` are { [o, a] -> [o, a] }, with the outer loops o.
+        The value at a point comes from the first of these sources whose instance runs in the same fold, or from memory where
+        there is none. A source's `vector` is a step along the axes a; its `pairs` are { [o, a] -> [o, a] }, with the outer loops o.
         """
         return {(s.use.statement, s.use.read): tuple(self._sources(s)) for s in self.streams}
 
@@ -206,7 +206,7 @@ class UniformRecurrence:
         return axes_of_points(self.nest, self.outer, self.axes)
 
     def embedding_of(self, statement: str) -> isl.Map:
-        """Returns { S[i] -> [o, a] }: the values of the outer loops and of the axes at each instance of the statement of this name."""
+        """Returns { S[i] -> [o, a] }: the values of the outer loops and of the axes at each instance of the named statement."""
         return with_sizes(self.nest.embedding(statement).map, self.sizes).apply_range(self.to_axes)
 
     def users(self, stream: DataStream) -> isl.Set:

@@ -57,7 +57,7 @@ def _among(read: RoutedRead, embeddings: Mapping[str, Embedding], chosen: Callab
 def no_schedule(
     contradiction: Sequence[tuple[ReadKey, Sequence[tuple[ValueSource, ...]]]], reads: Mapping[ReadKey, RoutedRead]
 ) -> IllegalSchedule:
-    """Returns the error for reads for whose values no linear schedule goes forward along all steps.
+    """Returns the error for reads that allow no common linear schedule: none lets time grow along the steps of all their values.
 
     contradiction: each read with its routes; the last read is the one that fails.
     """

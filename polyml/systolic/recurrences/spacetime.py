@@ -37,8 +37,8 @@ class Direction:
 
 
 class DirectedStep(Protocol):
-    """A DirectedStep is anything with a step that values travel, and a mark whether they may travel it backward: a `Direction` or a
-    `ValueSource`.
+    """A DirectedStep is anything that has a step by which values travel and says whether they may also travel backward: a
+    `Direction` or a `ValueSource`.
     """
 
     @property
@@ -80,8 +80,9 @@ class SpaceTime:
         return tuple(dot(row, vector) for row in self.rows)
 
     def displacement(self, direction: Direction) -> Vector:
-        """Returns (cycles, steps along x, steps along y) from the instance at p to the one at p + direction.vector, all negated
-        where that many cycles would be negative, since the value then travels the other way.
+        """Returns (cycles, steps along x, steps along y) that a value takes for one step along the direction. Where the
+        instance at p + direction.vector runs before the one at p, the value travels from there to p, so that cycles are never
+        negative.
         """
         found = self.steps(direction.vector)
         return found if found[0] >= 0 else tuple(-v for v in found)

@@ -122,7 +122,7 @@ def _traffic(traffic: StreamTraffic) -> dict[str, object]:
 
 
 def _memories(memories: MemoryCosts | None) -> dict[str, object]:
-    """Returns the costs of a mapping in the memories around the array as plain data; None for each where there is no machine."""
+    """Returns the costs of a mapping in the memories around the array as plain data; each entry is None without a machine."""
     if memories is None:
         return {"stalled": None, "memories": None}
     sums = memories.sums

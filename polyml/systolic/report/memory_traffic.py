@@ -5,8 +5,8 @@
     memory          stationary operands, a tile of the whole array for each fold; of the rest each element once
 
 Bytes follow from exact counts and the arrays' types. Where PEs read more in a cycle than the buffer delivers, every cycle with
-instances takes longer by one factor. Each fold waits besides until its stationary operands have come from memory, which delivers them
-fold by fold (`systolic.folding.stalls`).
+instances takes longer by one factor. Each fold waits besides until its stationary operands have come from memory, which delivers
+them fold by fold (`systolic.folding.stalls`).
 """
 
 from __future__ import annotations

@@ -211,8 +211,8 @@ class _Absolute:
         raise NoBound(f"`{getattr(expr, 'op', None) or getattr(expr, 'function', type(expr).__name__)}`")
 
     def _is_exact(self, expr: syntax.Expr) -> bool:
-        """Returns whether an expression has the same value in whatever order sums are added, so that a bound may be divided by its
-        absolute value.
+        """Returns whether an expression certainly has the same value in whatever order sums are added. Then a quotient by it is
+        bounded by the dividend's bound over its absolute value.
         """
         match expr:
             case syntax.Subscript():
