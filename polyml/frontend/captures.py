@@ -74,7 +74,7 @@ class OuterScope:
 
     @property
     def captured(self) -> tuple[Captured, ...]:
-        """The names that were looked up so far, with their values, in the order of the first look-ups."""
+        """Returns the names that were looked up so far, with their values, in the order of the first look-ups."""
         return tuple(self._used.values())
 
 

@@ -75,9 +75,9 @@ class _LiveRangeSplitter:
         return definition
 
     def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
-        """Returns definition -> the name of its live range, for each live range that has an assignment.
+        """Returns {definition: name} with one entry, and one name, for each live range that has an assignment.
 
-        The definition is the live range's representative, the root of its set in the union-find.
+        The definition is the one that stands for the live range: the root of its set in the union-find.
         """
         taken = {p.name for p in kernel.params}
         for stmt in statements(kernel.body):

@@ -299,14 +299,14 @@ class Alloc(Located):
 
     @property
     def extents(self) -> tuple[Expr, ...]:
-        """The sizes of the array's dimensions, once typed; TypeError is raised before that."""
+        """Returns the sizes of the array's dimensions, once typed; TypeError is raised before that."""
         if isinstance(self.shape, Like):
             raise TypeError(f"the shape of `{self.name}` is not known before inference")
         return self.shape
 
     @property
     def dtype(self) -> DType:
-        """The type of the array's elements, once typed; TypeError is raised before that."""
+        """Returns the type of the array's elements, once typed; TypeError is raised before that."""
         if not isinstance(self.element, DType):
             raise TypeError(f"the element type of `{self.name}` is not known before inference")
         return self.element

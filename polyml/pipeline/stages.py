@@ -68,7 +68,7 @@ class Model:
     scop: the statements, { S[i] }.
     dependences: { S[i] -> S[i'] }; empty where they are not known.
     reductions: {statement: the reduction that it is an update of, so that its updates may run in any order}.
-    typical: {parameter: value} in the call that the code is for; None where the values are not known.
+    typical: {parameter: value}, the sizes in the call that the code is for; None where they are not known.
     expands: whether array expansion changes the arrays; it does so for given sizes, so that the code is for these alone.
     pieces: the statements that index-set splitting made.
     versions: whether values are copied before they are overwritten (node splitting), which pays only where a strongly connected

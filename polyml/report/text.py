@@ -331,7 +331,7 @@ def _prediction(found: Prediction | None) -> Iterator[str]:
 def rate_text(roof: Roof, kind: str) -> str:
     """Returns the rate of a roof as text, with how it is known, such as "(measured)"; "not known" where there is none.
 
-    kind: of the quantity, as in `machines.units`: "operations" or "bandwidth".
+    kind: what the rate counts per second, "operations" or "bandwidth" (bytes), which decides its unit.
     """
     if roof.rate is None:
         return "not known"

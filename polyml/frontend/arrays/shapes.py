@@ -82,7 +82,7 @@ class Linear:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the integer is a known number, without terms."""
+        """Returns whether the integer is a known number, without terms."""
         return not self.terms
 
     def __add__(self, other: Linear | int) -> Linear:
@@ -100,7 +100,7 @@ class Linear:
 
     @property
     def expr(self) -> Expr:
-        """The integer as an expression of the grammar."""
+        """Returns the integer as an expression of the grammar."""
         total: Expr | None = None
         for atom, coefficient in self.terms:
             part = atom if abs(coefficient) == 1 else syntax.Binary("*", syntax.Const(abs(coefficient)), atom)
@@ -160,12 +160,12 @@ class Extent:
 
     @property
     def known(self) -> int | None:
-        """The size as an int, or None where it is not a known number."""
+        """Returns the size as an int, or None where it is not a known number."""
         return self.length.constant if self.length.is_constant else None
 
     @property
     def number(self) -> int:
-        """The size as an int.
+        """Returns the size as an int.
 
         Raises TypeError where it is not a known number.
         """
@@ -175,12 +175,12 @@ class Extent:
 
     @property
     def is_one(self) -> bool:
-        """Whether the size is known to be 1."""
+        """Returns whether the size is known to be 1."""
         return self.length == Linear((), 1)
 
     @property
     def expr(self) -> Expr:
-        """The size as an expression that is never negative."""
+        """Returns the size as an expression that is never negative."""
         if self.positive or self.length.is_constant and self.length.constant >= 0:
             return self.length.expr
         return syntax.Binary("max", self.length.expr, syntax.Const(0))

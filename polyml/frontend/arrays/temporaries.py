@@ -17,9 +17,9 @@ def needs_temporary(
     """Returns whether a loop that stores the elements of an array would read some that it has overwritten, so that it needs a
     temporary.
 
-    value: the element that is stored, at the point
-    lvalue: the element that it is stored to
-    point: the loop variables, outermost first
+    value: the expression that an iteration evaluates and stores
+    lvalue: the element that the iteration stores it to
+    point: the loop variables, outermost first, which both expressions use
     shape: the extents of the loops, in the same order
     aliased: arrays that may share memory
     require: is called with conditions under which the answer is False
@@ -61,7 +61,7 @@ def _stored_before(lvalue: syntax.Subscript, read: syntax.Subscript, longest: Ma
     """Returns whether a loop may read an element that it has stored to in an earlier iteration.
 
     lvalue: the element that an iteration stores to
-    read: an element of the same array that it reads
+    read: an element of the same array that an iteration reads
     longest: the loop variables, outermost first, each with the number that it stays below
     """
     later_by: dict[Expr, int] = {}  # for each loop variable, how much larger it is when the element that is read is stored to

@@ -35,12 +35,12 @@ class Elements:
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """Returns the number of dimensions."""
         return len(self.shape)
 
     @property
     def memory(self) -> str:
-        """The name of the array in memory that holds the elements.
+        """Returns the name of the array in memory that holds the elements.
 
         Raises TypeError where they are only computed.
         """
@@ -60,7 +60,7 @@ class Elements:
 
     @property
     def sample(self) -> Expr:
-        """The element at index 0 of every dimension, from which the elements' type is inferred."""
+        """Returns the element at index 0 of every dimension, from which the elements' type is inferred."""
         return self.at((syntax.Const(0),) * self.rank)
 
 

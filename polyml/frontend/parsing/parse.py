@@ -126,7 +126,7 @@ class _FunctionParser:
 
     @property
     def objects(self) -> frozenset[str]:
-        """The names of the parameters of which the function reads at most attributes, and never the parameter itself."""
+        """Returns the names of the parameters of which the function reads at most attributes, and never the parameter itself."""
         tree = self._text.tree
         used = {n.id for stmt in tree.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
         return frozenset(a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)) - used

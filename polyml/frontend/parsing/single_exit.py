@@ -58,6 +58,8 @@ def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, 
 
     Where one branch of an If returns, the statements behind the If move into the other branch. Raises NotAffineError where that is
     not enough, as for a return in a loop.
+
+    names: the local names that get the returned values, in order
     """
     made: list[Stmt] = []
     for position, stmt in enumerate(body):

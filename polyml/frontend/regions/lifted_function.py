@@ -34,7 +34,7 @@ class LiftedPart:
     subscripted: tuple[tuple[int, int], ...]
 
     def given(self, arguments: Sequence[object]) -> tuple[object, ...]:
-        """Returns the arguments of `lifted`, some of which are attributes, from the arguments of `function`."""
+        """Returns the arguments of a call of `lifted`, made from those of `function`: some of these, and attributes of some."""
         return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
 
     def is_worth_it(self, values: Sequence[object]) -> bool:

@@ -58,7 +58,7 @@ class _Jumps:
 
     @property
     def any(self) -> Names:
-        """The names that are live where `break` or `continue` leads."""
+        """Returns the names that are live where `break` or `continue` leads."""
         return self.broken | self.continued
 
 

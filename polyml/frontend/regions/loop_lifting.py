@@ -149,7 +149,7 @@ class _PartLifter:
 
     @property
     def bound_names(self) -> set[str]:
-        """The names that the function binds in whatever way: parameters, locals, and those of `global` and `nonlocal`."""
+        """Returns the names that the function binds in whatever way: parameters, locals, and those of `global` and `nonlocal`."""
         return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._unstable
 
     def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:

@@ -42,22 +42,22 @@ class TypedValue:
 
     @property
     def known(self) -> bool:
-        """Whether the types of the value are known."""
+        """Returns whether the types of the value are known."""
         return bool(self.types)
 
     @property
     def dtype(self) -> DType:
-        """The type that holds the value."""
+        """Returns the type that holds the value."""
         return self.expr.dtype
 
     @property
     def is_weak(self) -> bool:
-        """Whether the value is certainly a Python number."""
+        """Returns whether the value is certainly a Python number."""
         return is_weak(self.types)
 
     @property
     def is_weak_constant(self) -> bool:
-        """Whether the value is a constant that is a Python number."""
+        """Returns whether the value is a constant that is a Python number."""
         return self.is_weak and isinstance(self.expr, Const)
 
     def __str__(self) -> str:

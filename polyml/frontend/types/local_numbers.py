@@ -60,7 +60,7 @@ class LocalNumbers:
 
     @property
     def start(self) -> ReachingState:
-        """The definitions at the start of the kernel's body."""
+        """Returns the definitions at the start of the kernel's body."""
         return ReachingState(self._flow.start, self._any_flow.start)
 
     def after(self, stmt: Stmt, state: ReachingState) -> ReachingState:
@@ -83,7 +83,7 @@ class LocalNumbers:
 
     @property
     def names(self) -> Sequence[str]:
-        """The local numbers that are assigned, in the order of their first assignments."""
+        """Returns the local numbers that are assigned, in the order of their first assignments."""
         return tuple(self._assignments)
 
     def types_of(self, name: str) -> TypeSet:

@@ -107,9 +107,10 @@ def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _FailedAccess:
 
 
 def _value(text: str | None, sizes: Mapping[str, int], instance: tuple[str, tuple[int, ...]]) -> int | None:
-    """Returns the value of a function at an instance; None for no function.
+    """Returns the value of a function at an instance; None where `text` is None or the function has no value there.
 
     text: the function in isl's notation: { S[i] -> [(i + 1)] }, { [] -> [(N)] } or { [(N)] }
+    instance: (the statement's name, the values of its iterators)
     sizes: the values of the parameters
     """
     import islpy as isl

@@ -110,7 +110,7 @@ class Image:
         """Returns the address of a symbol, whether one of the objects defines it or `resolve` finds it.
 
         base: the address of the image
-        places: by number of a loaded section, its offset in the image
+        places: {number of a loaded section: its offset in the image}
         """
         if symbol.section != _UNDEFINED:
             return _address(symbol, base, places)
@@ -159,8 +159,9 @@ def _up(value: int, multiple: int) -> int:
 
 
 def _together(objects: Sequence[bytes]) -> tuple[list[_Section], list[_Symbol], list[_Relocation]]:
-    """Returns the sections, symbols and relocations of all objects in three lists; numbers of sections and symbols are places in
-    these.
+    """Returns the sections, symbols and relocations of all objects in three lists.
+
+    The number of a section or symbol, in a symbol or a relocation, is its position in these lists.
     """
     sections: list[_Section] = []
     symbols: list[_Symbol] = []
