@@ -269,8 +269,7 @@ class _Planner:
         return not self.request.pieces.isdisjoint(scop.statements)
 
     def _mapped(self, part: _ProgramPart, sizes: Mapping[str, int] | None, slab: int = 0) -> tuple[isl.Schedule, Notes, bool]:
-        """Returns (schedule, notes, whether it is proved legal) for a part: contractions in blocks, other nests in tiles and for
-        threads.
+        """Returns (schedule, notes, is it proved legal) for a part: contractions in blocks, other nests in tiles and for threads.
 
         sizes: values of parameters to choose block sizes by.
         slab: how many iterations a slab of a blocked factorization has, where the part belongs to one; else 0.
@@ -346,8 +345,7 @@ class _Planner:
     def _part_of_slab(
         self, component: _ProgramPart, cut: Slabs, sizes: Mapping[str, int] | None, instances: isl.UnionSet
     ) -> tuple[isl.Schedule, Notes]:
-        """Returns the schedule of one part of a component's slabs, and notes; the part is scheduled and tiled like a kernel of its
-        own.
+        """Returns the schedule of one part of a component's slabs, and notes; it is searched and tiled like a kernel of its own.
 
         sizes: values of parameters to choose tiles by; among them is SLAB, the iteration at which the slab begins.
         instances: those of the part.

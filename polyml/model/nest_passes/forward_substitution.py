@@ -123,8 +123,7 @@ class _Substituter:
         return live
 
     def _live(self, nodes: list[Node], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """Returns the nodes without assignments to scalars whose values nothing reads afterwards, and without empty loops and
-        guards.
+        """Returns the nodes without empty loops and guards, and without assignments to scalars that nothing reads afterwards.
 
         An assignment stays where its value may raise.
 

@@ -83,8 +83,7 @@ def _straight(node: Node) -> list[Node] | None:
 
 
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
-    """Returns whether all iterations of a loop assign the same elements, and iterations of the loops around it assign different
-    ones.
+    """Returns whether all iterations of a loop assign the same elements, and each iteration of the loops around assigns others.
 
     The second condition is not for scalars: it is enough that one is assigned in front of the loop, or in the loop before it is
     read.

@@ -131,8 +131,7 @@ def _with_copies(scop: Scop, nest: _DistributedNest, pieces: Mapping[str, isl.Se
 
 
 def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, depth: int) -> isl.PwAff | None:
-    """Returns, as { copy[i] -> [(t)] }, the iteration of an outer loop in which a copying statement runs: the one that reads the
-    copy.
+    """Returns { copy[i] -> [(t)] }, the iteration of an outer loop in which a copying statement runs: that of the copy's reader.
 
     None where that iteration depends on the reader's inner loops, too.
 

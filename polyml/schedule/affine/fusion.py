@@ -151,9 +151,7 @@ class _FusionCriteria:
         return False
 
     def _are_most(self, instances: isl.Set) -> bool:
-        """Returns whether the instances, some of a statement's, have the dimension of its whole domain; those on a diagonal have
-        not.
-        """
+        """Returns whether the instances have the dimension of their statement's whole domain, unlike a border or a diagonal."""
         every = self._scop.statements[instances.get_tuple_name()].domain
         return polyhedra.hull_dimension(instances) == polyhedra.hull_dimension(every)
 
@@ -199,8 +197,7 @@ def _neighbours_joined(children: list[Tree], criteria: _FusionCriteria) -> list[
 
 
 def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> list[Tree]:
-    """Returns the children of a sequence so far with one more: fused with the last of them with which it can be, else as a new last
-    one.
+    """Returns the children of a sequence so far with one more, fused with the last one with which it can be, or else at the end.
 
     merged: the children so far, fused.
     """

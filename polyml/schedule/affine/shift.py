@@ -101,8 +101,7 @@ def _is_loop(node: Tree) -> bool:
 
 
 def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) -> bool:
-    """Returns whether a statement of `first` reads an element that one of `second` writes in the same iteration of the loops
-    `times`.
+    """Returns whether a statement of `first` reads an element that one of `second` writes in the same iteration of `times`.
 
     A statement of `first` that writes to the same array does not count.
 

@@ -84,7 +84,9 @@ class Traffic:
 
 
 def nests(schedule: isl.Schedule) -> list[list[str]]:
-    """Returns the names of the statements in each child of the schedule's outermost sequence; without one, all names in one list.
+    """Returns the names of the statements, in one list for each child of the schedule's outermost sequence.
+
+    A schedule that does not begin with a sequence gives one list.
     """
     top = schedule.get_root().child(0)
     if top.get_type() != isl.schedule_node_type.sequence:

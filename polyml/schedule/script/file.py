@@ -79,9 +79,7 @@ class Saved:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Returns a value that is equal for two saved schedules if they order one kernel alike: its name, the sizes' fields, and
-        the tree.
-        """
+        """Returns the name, the fields on sizes and the tree: what is equal in saved schedules that order one kernel alike."""
         return self.kernel, self.sizes, self.sized, self.related, self.tree
 
     def text(self) -> str:

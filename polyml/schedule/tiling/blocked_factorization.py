@@ -163,8 +163,7 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
 
 
 def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
-    """Returns [first, rest], the part cut in two so that one of `members` carries no dependence in `rest`; [part] where none allows
-    it.
+    """Returns [first, rest], the part cut in two so that one of `members` carries no dependence in `rest`; [part] if none can.
 
     part: instances { S[i] } of a slab.
     members: the outermost loops other than the one that is cut into slabs.

@@ -350,7 +350,7 @@ class _BlockChoice:
 def _as_row(axis: ContractionAxis) -> tuple[float, int]:
     """Returns a key that is larger the better the axis suits as the rows of a register tile.
 
-    Its first part is larger the fewer rows of such tiles are outside the result, the second one the nearer the rows are in memory.
+    Its first part is larger the better tiles fit the axis' iterations (`_efficiency`), the second the nearer in memory its rows.
     """
     return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), -axis.stride
 

@@ -70,8 +70,7 @@ def companion(statement: Statement, main: Statement, axes: Sequence[ContractionA
 
 
 def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
-    """Returns the iterator's name where a subscript is that iterator or its negative, plus a constant; None for any other
-    subscript.
+    """Returns the name of the iterator where a subscript is one iterator or its negative, plus a constant; None for any other.
 
     found: for each case of a subscript defined by cases, the coefficients of the statement's iterators, in their order.
     """

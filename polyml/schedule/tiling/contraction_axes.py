@@ -140,8 +140,7 @@ def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
 
 
 def _place(write: Access, position: int) -> int:
-    """Returns the dimension of the result whose subscript depends on an iterator: 0 for the last one, 1 for the one before; -1 for
-    none.
+    """Returns which dimension of the result has an iterator in its subscript, counted from the last one (0); -1 where none has.
 
     position: that of the iterator in the statement's domain.
     """

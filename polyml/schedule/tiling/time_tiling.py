@@ -183,8 +183,7 @@ def _time(component: isl.Schedule, scop: Scop) -> isl.UnionPwAff | None:
 
 
 def _written_subscripts(time: isl.UnionPwAff, scop: Scop) -> list[isl.UnionPwAff]:
-    """Returns, for each dimension of the written arrays whose subscript does not depend on time, the subscript { S[t, i] -> [(i)]
-    }.
+    """Returns the subscript { S[t, i] -> [(i)] } of each dimension of the written arrays in which it does not depend on time.
 
     The list is empty where statements have different numbers of such dimensions.
     """
