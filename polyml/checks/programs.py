@@ -55,7 +55,7 @@ class Checker:
         self._known: tuple[Program | None, Mapping[str, Reduction]] = None, {}
 
     def passes(self, before: Program, after: Program) -> Finding | None:
-        """Returns what a pass that made `after` of `before` did wrong; None where no difference is found.
+        """Returns what a pass that made `after` from `before` did wrong; None where no difference is found.
 
         It runs both programs on symbolic values at a few small sizes and compares them.
         """
@@ -83,7 +83,7 @@ class Checker:
         return None
 
     def builds(self, scop: Scop, program: Program) -> Finding | None:
-        """Returns what the loops that were made of a SCoP's schedule do wrong, compared with the source's order; None where no
+        """Returns what the loops that were made from a SCoP's schedule do wrong, compared with the source's order; None where no
         difference is found.
 
         It runs both on symbolic values at a few small sizes and compares them.
@@ -142,7 +142,7 @@ def _means_the_same(before: Program, after: Program) -> bool:
 
 
 def check(before: Program, after: Program) -> Finding | None:
-    """Returns what a pass that made `after` of `before` did wrong; None where no difference is found.
+    """Returns what a pass that made `after` from `before` did wrong; None where no difference is found.
 
     It runs both programs on symbolic values at a few small sizes and compares them.
     """
@@ -150,10 +150,10 @@ def check(before: Program, after: Program) -> Finding | None:
 
 
 def check_build(scop: Scop, program: Program) -> Finding | None:
-    """Returns what loops that were made of a schedule do wrong, compared with the source's order; None where no difference is
+    """Returns what loops that were made from a schedule do wrong, compared with the source's order; None where no difference is
     found.
 
-    program: the loops made of the SCoP's schedule, with the reductions whose updates may be reordered.
+    program: the loops made from the SCoP's schedule, with the reductions whose updates may be reordered.
     """
     return Checker().builds(scop, program)
 

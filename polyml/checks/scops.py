@@ -22,7 +22,7 @@ _FACTORS = (4, 9)  # SCoPs have no tiles: any sizes tell
 
 
 def check(before: Scop, after: Scop, reductions: Mapping[str, Reduction] | None = None) -> Finding | None:
-    """Returns what a pass that made `after` of `before` did wrong; None where no difference is found.
+    """Returns what a pass that made `after` from `before` did wrong; None where no difference is found.
 
     It runs both SCoPs on symbolic values at a few small sizes and compares them.
 

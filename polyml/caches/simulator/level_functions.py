@@ -187,7 +187,7 @@ class _LevelFunctions:
 
     def _write_on(self, fn: FunctionBuilder) -> None:
         """Emits code for a level that writes through: if the access is a write, it is made in the next level too, at once, and
-        counted.
+        counted as one that this level passed on.
         """
         writes, done = fn.block("writes"), fn.block("on")
         fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)

@@ -19,7 +19,7 @@ def touch(fn: FunctionBuilder, line: str, count: str, layout: StateLayout, when:
     on top.
 
     count: the address of the reference's counters.
-    when: the name of an i1 value; where it is 0, the access is left out. "": there is no such condition.
+    when: the name of an i1 value; where it is 0, the access is left out. "": the access is always made.
     """
     node = _node_of(fn, line)
     slow, done = fn.block("under"), fn.block("top")

@@ -285,7 +285,7 @@ class Plru(SetAssociative):
 
     def put(self, fn: FunctionBuilder, address: str, word: str) -> str:
         """Emits code that puts a line into a free way, or else into the way to which the tree's bits lead, and sets these to lead
-        elsewhere. Returns the word that was in this way, 0 if it was free. address: of the set. word: that of the new line, 2 *
+        elsewhere. Returns the word that was in this way, 0 if it was free. address: of the set. word: that of the new line, twice
         (line + 1) plus the dirty bit.
         """
         words = self.words(fn, address)

@@ -219,7 +219,8 @@ _kept = lru_cache(maxsize=16)(_assembled)
 
 
 def _run(code: Code, layouts: _Layouts, threads: int, arrays: np.ndarray, references: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """Runs the simulators; returns their states, and the counters as an array [thread, reference, counter].
+    """Runs the simulators of all threads, and the one of the shared cache levels if there is one. Returns their states, and the
+    counters of all references as an array [thread, reference, counter].
 
     arrays: by line of memory, the number of the array that it belongs to.
     references: how many references the program has.
