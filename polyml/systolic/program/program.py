@@ -206,8 +206,8 @@ class NestProgram:
 
     def _broadcasts(self, name: str, wire_pairs: Sequence[tuple[int, isl.Map]], fold: FoldExtent) -> Iterator[Broadcast]:
         """Yields, first for the columns and then for the rows, the broadcasts of the values that instances of a statement hand on
-        within one cycle. The PE that drives a column or row is the one whose instance takes the value from no other PE of that
-        column or row.
+        within one cycle. A column or row is driven by the PE, if any, whose instance hands on the value and takes it from no other
+        PE of that column or row.
 
         name: the statement's name.
         wire_pairs: (0 down a column or 1 along a row, { p -> q : q takes what p has in the same cycle }).

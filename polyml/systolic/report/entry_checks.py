@@ -27,7 +27,7 @@ _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have
 
 def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall, Problem]:
     """Returns (the call, the kernel's model), after the checks that a compiled kernel makes at entry. Where the model cannot be
-    made with symbolic sizes, or might fail for some, the types in the returned call have arrays' lengths as constants.
+    made for all lengths of arrays, or could not run for some, the types in the returned call have those lengths as constants.
 
     Raises: what the compiled kernel would raise; PolymlTypeError for integers that compiled code tests for overflow when it runs,
         since PEs do not test them; and PolymlValueError for arguments that overlap, since PEs do not see what others write to
@@ -51,8 +51,8 @@ def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall
 
 
 def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
-    """Yields the types of the arguments three times: as given, with each length of an array that is 1 as a constant, and with all
-    lengths as constants.
+    """Yields the types of the arguments three times: first as given, then with arrays' lengths that are 1 as constants, then with all
+    lengths of arrays as constants.
     """
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)

@@ -158,8 +158,8 @@ class Scene:
         return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * spacing
 
     def _extents(self) -> dict[str, int]:
-        """Returns {"left", "right", "top" or "bottom": how many elements in a row the picture has room for on that side of the
-        array}. An element that enters in n cycles, or left n cycles ago, is drawn n positions from the array.
+        """Returns, by side of the array ("left", "right", "top" and "bottom"), how many elements in a row the picture needs room
+        for there. An element that enters in n cycles, or left n cycles ago, is drawn n positions from the array.
         """
         found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
@@ -169,8 +169,8 @@ class Scene:
         return found
 
     def _gap(self, move: Transit) -> tuple[int, PEIndex, Vector]:
-        """Returns (number of the stream, the PE before, the direction), which tells between which two PEs an element in transit is
-        drawn.
+        """Returns (number of the stream, PE, direction) for an element in transit: it is drawn between this PE, which it has just
+        passed, and the next one in the direction, a sign for each coordinate.
         """
         delta = delta_between(move.source, move.target)
         return move.lane, further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), signs_of(delta)
