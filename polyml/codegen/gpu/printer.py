@@ -206,7 +206,8 @@ class _KernelText:
             yield from self._block("else", version.body)
 
     def _begin(self, version: Version) -> None:
-        """Makes the following C lines those of the version: its registers are used, and its loops' variables have their C names."""
+        """Prepares the text of a version: from now on, elements in its registers are read and written there, and the variables of
+        its loops have their C names."""
         self._registers, self._staged = version.registers, version.staged
         self._names = {**self._outer, **loop_names(version, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}

@@ -88,8 +88,8 @@ def _ends(tile: Loop) -> tuple[Affine, Affine]:
 
 
 def _reached(tile: Loop) -> Affine:
-    """Returns the last iteration in the last tile, as an expression of the bounds of the loop over tiles: where it would end if the
-    last tile were full.
+    """Returns the last iteration that the last tile would have if it were full, as an expression of the bounds of the loop over
+    tiles.
     """
     first = extremum("max", tile.lower)
     return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)

@@ -46,8 +46,8 @@ def split_loops(program: Program) -> Program:
 
 
 def _has_breakpoints(statement: Statement) -> bool:
-    """Returns whether loops may be split for a statement, since a subscript of it is not affine. They are never split for a
-    statement that a pass has made.
+    """Returns whether a subscript of the statement is not affine, so that loops may be split for it. Returns False for a statement
+    that a pass has made.
     """
     subscripts = [e for access in (*statement.reads, statement.write) for e in access.subscripts]
     if all(map(polyhedra.is_affine, subscripts)):

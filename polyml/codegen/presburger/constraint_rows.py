@@ -206,8 +206,8 @@ def _tightest(rows: Iterable[_Derived], some: bool) -> dict[frozenset, _Derived]
 
 
 def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
-    """Returns a key that is the least for the rows to keep: (how many of a row's names are no parameters, how many names it has). A
-    row with parameters alone counts as one with two such names, since it bounds no loop.
+    """Returns a row's key for sorting, (how many of its names are no parameters, how many names it has); rows with the least keys
+    are kept. A row with parameters alone counts as one with two names that are none, since it bounds no loop.
 
     item: (the terms of a row, the row with the numbers of the given rows from which it is derived).
     """
@@ -215,7 +215,8 @@ def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
 
 
 def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:
-    """Yields the rows without a name that follow when it is eliminated by Fourier and Motzkin's method.
+    """Yields the rows that are left when a name is eliminated from `rows` by Fourier and Motzkin's method: those that lack it, and
+    those that follow from pairs of rows that have it.
 
     most: rows that are derived from more than this number of the original rows are left out, since they follow from others.
     """

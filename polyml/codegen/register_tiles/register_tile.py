@@ -166,8 +166,8 @@ def _loop(plan: _TiledNest, level: int, active: tuple[JammedLoop, ...]) -> tuple
 
 def _split(loop: Loop, active: tuple[JammedLoop, ...], make: _MakeLoops, lanes: int) -> tuple[Node, ...]:
     """Returns the nodes that run a loop whose bounds depend on variables of loops around, of which several iterations run together.
-    They share a range of the loop, which runs for all of them together; what comes before and after this range runs for each of
-    them alone. Raises CannotTile where that cannot be.
+    The part of the loop's range that all of them have runs for all of them together; what comes before and after this part runs for
+    each of them alone. Raises CannotTile where bounds, the loop's step or the order of iterations prevent that.
 
     active: the loops around whose iterations run together.
     make: makes the loop over one range, given (lower, upper, active, limit). If limit is an expression, the last vector of the
@@ -306,8 +306,8 @@ def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, a
 
 def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:
     """Returns the body in a form that runs iterations together: instances that follow one another are put into Jam and Unroll
-    nodes, inside of the body's guards and loops. Raises CannotTile if a guard depends on a variable whose iterations run together, or
-    if iterations have to keep their order and the body has guards or loops.
+    nodes, inside of the body's guards and loops. Raises CannotTile if a guard depends on a variable whose iterations run together,
+    or if iterations have to keep their order and the body has guards or loops.
 
     active: the loops around whose iterations run together.
     """

@@ -88,8 +88,8 @@ class _Packer:
         return (node,)
 
     def _with_inside(self, chain: tuple[Enclosing, ...], around: tuple[Enclosing, ...]) -> Node:
-        """Returns the chain of loops, or the guard, with its body rewritten. Copies made inside are private to threads of a
-        parallel loop.
+        """Returns the chain of loops, or the guard, with its body rewritten. If a loop is parallel, the copies made
+        inside of it become private to its threads.
 
         around: the loops and guards around the chain.
         """
@@ -144,8 +144,8 @@ class _Packer:
         return copy
 
     def _is_free(self, name: str) -> bool:
-        """Returns whether a copy may have this name: no array or parameter has it, or one that begins with it and "_", as the variables
-        of the loops that fill the copy do.
+        """Returns whether a copy may have this name: no array or parameter has it, or one that begins with it and "_", as the
+        variables of the loops that fill the copy do.
         """
         scop = self._given.scop
         taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))
