@@ -345,7 +345,7 @@ def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
 def _holds(
     part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int], columns: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """Returns which lanes are points of the part, [warp, lane], as far as bounds of dimensions that are not free tell."""
+    """Returns which lanes are points of the part, [warp, lane], if bounds on dimensions without `columns` are ignored."""
     found = np.ones(shape, bool)
     for row, is_zero in part.rows:
         if not _is_of_free(row, columns):

@@ -19,7 +19,7 @@ class Algorithm:
     refusal: returns why the algorithm does not apply, or "" where it does.
     terms: returns the parts of its cost with their estimated seconds.
     run: computes the convolution on a number of threads and fills the result.
-    keeps_sums: whether it adds up the products of the convolution's definition, in any order.
+    keeps_sums: whether a result is the sum of just those products that the convolution's definition adds up, in any order.
     """
 
     refusal: Callable[[Geometry], str]

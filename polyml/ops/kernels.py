@@ -13,7 +13,7 @@ from polyml.ops.workspace import piece
 
 @cache
 def on(function: Kernel, threads: int) -> Kernel:
-    """Returns the kernel with its setting `threads`; the same object each time for the same number."""
+    """Returns the kernel that runs a function on so many threads; the same object each time for the same arguments."""
     return kernel(function, threads=threads)
 
 

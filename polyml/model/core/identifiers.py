@@ -35,7 +35,7 @@ class Names:
 
 
 def identifier(wanted: str) -> str:
-    """Returns a C identifier for a name that is no keyword of isl and not like a statement's: `x.1` -> `x_1`, `mod` -> `mod_`."""
+    """Returns a C identifier close to a name, but no keyword of isl and no statement's name: `x.1` -> `x_1`, `mod` -> `mod_`."""
     name = _OTHER.sub("_", wanted)
     if not name or name[0].isdigit():
         name = f"_{name}"

@@ -49,7 +49,8 @@ class IterationContext:
 
     domain: { [iterators] : bounds and conditions }, without a tuple name
     bounds: iterator -> (minimum, maximum), affine in the iterators outside its loop and the parameters
-    values: iterator -> its value, 100*i, where the dimension i of `domain` has iteration numbers (`ParameterContext.numbered`)
+    values: iterator -> its value, such as 100*i, where i is the number of the iteration: for the iterators whose dimension of
+        `domain` has such numbers (`ParameterContext.numbered`)
     """
 
     parameters: ParameterContext

@@ -107,7 +107,7 @@ def dependences_data(dependences: Dependences) -> dict:
 def _in_time(made: Callable[[], _Made]) -> _Made | None:
     """Returns what the function `made` returns; None where isl would need too many steps for it.
 
-    The last writers of elements that many statements write may need them, for example.
+    For example, it may take too many to find the last writers of elements that many statements write.
     """
     try:
         with polyhedra.budget(OPERATIONS):

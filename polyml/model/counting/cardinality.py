@@ -198,7 +198,7 @@ class _Counter:
         yield from self._equal(equal, least, unknowns, Poly.number(1), ())
 
     def _define(self, quotient: polyhedra.Quotient, name: Callable[[_Name], str], least: list[Row]) -> None:
-        """Adds to `least`, rows that must be at least 0, the two that define a quotient, after those of quotients inside it."""
+        """Adds two rows, expressions that must be at least 0, to `least`: they define a quotient. Those inside it come first."""
         for inner, _ in quotient.terms:
             if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
                 self._define(inner, name, least)
@@ -210,7 +210,7 @@ class _Counter:
     def _equal(
         self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]
     ) -> Iterator[_Piece]:
-        """Yields the pieces of the sum of `value` over all unknowns that satisfy the rows. It first solves equalities for unknowns.
+        """Yields pieces of the sum of `value` over all values of the unknowns that satisfy the rows; it solves equalities first.
 
         equal, least: the rows that have to be 0, and those that have to be at least 0
         conditions: rows without unknowns that have to be 0, found so far
@@ -254,7 +254,7 @@ class _Counter:
         return name
 
     def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]) -> Iterator[_Piece]:
-        """Yields the pieces of the sum of `value` over all unknowns for which each of the rows is at least 0."""
+        """Yields pieces of the sum of `value` over all values of the unknowns for which each of the rows is at least 0."""
         least = tidy(rows)
         if least is None:
             return

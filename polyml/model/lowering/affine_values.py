@@ -41,7 +41,7 @@ class ValueResolver:
 
     unchanged: the arguments that the kernel does not write, by the user's names
     env: what each local number equals at the statement that is reached; None where nothing is known
-    contents: by (index array, size of what it indexes), the condition that all its elements are valid subscripts
+    contents: by (index array, size of the dimension that it indexes), the condition that all its elements are valid subscripts
     """
 
     def __init__(self, declared: Declarations, unchanged: frozenset[str]) -> None:

@@ -140,9 +140,9 @@ class _ComplexSplitter:
         return _as_place(real), _as_place(imag)
 
     def _may_be(self, place: Place, read: Expr) -> bool:
-        """Returns whether storing to `place` may change what `read` is, a scalar or an array element; False for another expression.
+        """Returns whether storing to `place` may store to the scalar or array element `read`; False for any other expression.
 
-        It does not look at the subscripts of `read`.
+        That it may change what the subscripts of `read` are is not considered.
         """
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name

@@ -53,9 +53,9 @@ def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
 
 
 def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
-    """Splits `affine and data` or `affine or data` into (affine condition, value of the rest, "and" or "or").
+    """Returns the parts of a condition `affine and data` or `affine or data`: (the affine part, the rest, "and" or "or").
 
-    It returns (None, test, "") where the condition does not begin with an affine one.
+    The result is (None, test, "") where the condition does not begin with an affine one.
     """
     if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
         return None, test, ""

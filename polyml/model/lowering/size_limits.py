@@ -29,7 +29,7 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
 
     nests: forms of a kernel, all of whose integers must fit
     names: the symbolic integers
-    structural: those of them that subscripts and bounds are computed from; the others, only compared or sizes, have a larger limit
+    structural: those of them from which subscripts and bounds are computed; the others get a larger limit
     """
     nests, names = tuple(nests), tuple(names)
     for limit in LIMITS:
