@@ -51,8 +51,8 @@ def checked(call: KernelCall, given: Sequence[CallArgument]) -> tuple[KernelCall
 
 
 def _types(given: Sequence[CallArgument]) -> Iterator[tuple[ArgType, ...]]:
-    """Yields the types of the arguments three times: first as given, then with arrays' lengths that are 1 as constants, then with all
-    lengths of arrays as constants.
+    """Yields the types of the arguments three times: first as given, then with arrays' lengths that are 1 as constants, then with
+    all lengths of arrays as constants.
     """
     yield tuple(a.type for a in given)
     yield tuple(with_ones(a.type, a.value) for a in given)

@@ -11,8 +11,8 @@ from polyml.systolic.simulate.frames import BoundaryElement, PEIndex
 class WireKey(NamedTuple):
     """A WireKey identifies a drawn wire.
 
-    kind: "along" for a wire along one coordinate, "across" for a diagonal one, "in" for one from outside into the array, "out" for one
-        out of it.
+    kind: "along" for a wire along one coordinate, "across" for a diagonal one, "in" for one from outside into the array, "out" for
+        one out of it.
     lane: the number of the stream whose colour it has.
     unit: the PE that it starts from, or that it enters or leaves.
     way: its direction, or for "across" the coordinates of the PE at its end minus those of `unit`; () for "in" and "out".
