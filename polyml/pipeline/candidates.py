@@ -117,10 +117,10 @@ class _CandidateSearch:
             return None
 
     def _scheduled(self, candidate: CodeCandidate) -> Scheduled | None:
-        """Returns the schedule of a candidate; None where its code is not worth a trial.
+        """Returns the schedule of a candidate; None where its code is not worth a trial, for one of two reasons.
 
-        That is so where it would get the same schedule as the last candidate that was given up, and where copies of overwritten
-        values (node splitting) were made for nothing, since no strongly connected component could be divided with them.
+        It would get the same schedule as the last candidate that was given up. Or it copies values before they are overwritten
+        (node splitting), but even so no strongly connected component could be divided.
         """
         form, options = candidate.model, self.wanted.options
         if not candidate.transform:

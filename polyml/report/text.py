@@ -216,7 +216,7 @@ def _tiles(report: ReportValues) -> Iterator[str | Table]:
 def _misses(found: Tiles, level: CacheLevel, number: int) -> Column[Candidate]:
     """Returns the column of a level's misses per instance: simulated ones, or estimates where nothing was simulated.
 
-    number: the level's position.
+    number: the level's position among the machine's levels, from 0.
     """
 
     def cell(each: Candidate) -> str:

@@ -238,7 +238,7 @@ def sliced(extent: Extent, part: syntax.Slice) -> SlicedExtent:
 
 
 def _low(start: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns the index at which a slice starts; where the slice is empty, it has no meaning.
+    """Returns the first index that a slice with a positive step takes; the result means nothing where the slice is empty.
 
     start: the slice's start; a negative constant counts from the end
     size: that of the dimension
@@ -254,8 +254,10 @@ def _low(start: Linear, size: Linear, conditions: list) -> Linear:
 
 
 def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns the index behind the last one of a slice; where the slice is empty, it has no meaning.
+    """Returns the index at which a slice stops, which it does not take; the result means nothing where the slice is empty.
 
+    stop: the slice's stop; a negative constant counts from the end
+    size: that of the dimension
     conditions: a list that gets the (condition, message) pairs under which the index is right
     """
     if stop.is_constant and stop.constant < 0:
@@ -268,8 +270,10 @@ def _high(stop: Linear, size: Linear, conditions: list) -> Linear:
 
 
 def _last(start: Linear, size: Linear, conditions: list) -> Linear:
-    """Returns the index at which a slice that runs backwards starts.
+    """Returns the first index that a slice with a negative step takes; the result means nothing where the slice is empty.
 
+    start: the slice's start; a negative constant counts from the end
+    size: that of the dimension
     conditions: a list that gets the (condition, message) pairs under which the index is right
     """
     if start.is_constant and start.constant < 0:

@@ -155,6 +155,7 @@ class CallParser(NameLookup, ABC):
     ) -> dict[str, ast.expr]:
         """Returns the arguments of a call as parameter -> argument.
 
+        name: what messages call the function
         operands: the parameters that the call must give
         accepted: what a message says would be accepted
         Raises LanguageError or NotAffineError where an operand is missing, and for an argument that the function does not take.

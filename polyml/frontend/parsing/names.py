@@ -94,7 +94,7 @@ class NameLookup:
         return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
 
     def is_computed(self, node: ast.expr) -> bool:
-        """Returns whether the kernel computes the node; False for names from outside the kernel and their attributes."""
+        """Returns whether the kernel computes the node when it runs; False for names and attributes whose value is known before."""
         return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
 
     def is_numpy(self, node: ast.expr) -> bool:

@@ -53,9 +53,9 @@ def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:
 
 
 def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
-    """Adds guards and lines of text for what a function takes from outside.
+    """Adds to `guards` and `lines` the guards of what a function takes from outside, and lines of text that describe the values.
 
-    Returns whether the lines determine all these values in every process.
+    Returns whether equal lines mean equal values in every process.
 
     seen: the functions that are described already.
     """
@@ -76,9 +76,9 @@ def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str
 
 
 def _described(name: str, value: object, guards: list[CaptureGuard], lines: list[str], seen: set[FunctionType]) -> bool:
-    """Adds a line of text for a value, and guards and lines for what it takes from outside if it is a function.
+    """Adds to `lines` a line that describes a value and, if it is a function, lines and guards for what it takes from outside.
 
-    Returns whether the lines determine the value in every process; where they do not, they have a memory address of this process.
+    Returns whether equal lines mean equal values in every process. They do not where they contain a memory address.
 
     name: what the line calls the value
     seen: the functions that are described already.
