@@ -59,7 +59,7 @@ _MakeLoops = Callable[[_Bounds, _Bounds, tuple[JammedLoop, ...], Affine | None],
 
 @dataclass(frozen=True)
 class _TiledNest:
-    """A nest's loops in the order that a tiling gives them. Each sequence has one item per loop.
+    """A nest's loops in the order that a tiling gives them. Each sequence but `body` has one item per loop.
 
     loops: the loops before tiling.
     counts: how many iterations, or vectors of iterations, run together.

@@ -153,8 +153,8 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 
 def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
     """Yields for each read below the chain a list of pairs (level, the read with its box) with the places where a copy for it may
-    be filled. A level is in the list if the elements that the read accesses in one run of the body of chain[level] form a box;
-    level -1 is before all loops, and levels go from the outermost inwards.
+    be filled. A level is in the list if the elements that the read accesses in one run of the body of chain[level] form a box which
+    differs from iteration to iteration of chain[level]; level -1 is before all loops. Levels go from the outermost inwards.
 
     around: the loops and guards around the chain.
     """
