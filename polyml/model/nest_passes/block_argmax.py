@@ -314,7 +314,8 @@ def _moves(subscript: Affine, iterator: str) -> bool:
 def _roundings(value: Value) -> int:
     """Returns how many operations of a value round.
 
-    One whose result may differ from one computation to the next, such as a function of numbers, counts as 2.
+    One whose result may differ from one computation to the next, such as a function of numbers, counts as 2: too many for
+    `_is_repeatable`.
     """
     below = sum(map(_roundings, children(value)))
     if isinstance(value, (Read, syntax.Const, Integer, ScalarArg)):

@@ -77,7 +77,8 @@ def _is_free(copy: _ArrayCopy, nodes: list[Node], position: int, nest: Nest, in_
     All that uses the source has to stand before the copy, and nothing between its first use and the copy may use the target.
 
     nodes: the block of the copy, which is at `position`
-    in_loop: whether the block is in a loop, whose next iteration may go on with the source; then only the copy may use the target
+    in_loop: whether the block is in a loop; then nothing in the nest but the copy may use the target, as the next iteration may
+        read what the source still has
     """
     if in_loop and sum(_count(a, copy.target) for a in assigns(nest.body)) > 1:
         return False

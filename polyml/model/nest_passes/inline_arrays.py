@@ -168,9 +168,9 @@ class _ArrayInliner:
 
 
 def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
-    """Returns whether a subscript takes all indices of a dimension in order.
+    """Returns whether a subscript takes all indices of a dimension, from 0 on in steps of 1.
 
-    loop: the loop whose iterator the subscript is; None where it is no iterator
+    loop: the loop whose iterator the subscript is; None where it is no iterator, so that the dimension must have the size 1
     extent: the dimension's size
     """
     if loop is None:

@@ -52,7 +52,7 @@ class Divided:
     scop: the SCoP with the new statements.
     found: its dependences.
     pieces: by the name of each statement that the splitting made, the domain { S[i] } of the statement that was split.
-    _parts: its outermost nests in order, the distributed ones as shared outer loops and each statement's inner loops.
+    _parts: its outermost nests in order: a distributed one as `_DistributedNest`, any other as a schedule tree.
     """
 
     scop: Scop

@@ -166,7 +166,10 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
 
 
 def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
-    """Returns the schedule with the same loops in the same order, where parallel ones are coincident and bands merged if legal."""
+    """Returns the schedule with its loops in the same order, and with bands that tell what is known of them.
+
+    Loops that carry no dependence are marked coincident, and bands directly inside one another are merged where that is legal.
+    """
 
     def known(node: isl.ScheduleNode) -> isl.ScheduleNode:
         band = band_of(node)

@@ -21,7 +21,7 @@ class Traffic:
 
     Each element that is accessed is moved once, and each element that is written is moved once more.
 
-    sizes: values of parameters; None: all have the same value, ASSUMED, and the attribute `note` says so.
+    sizes: values of parameters; None: each is taken to have the same fixed value, which the attribute `note` tells.
     """
 
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):

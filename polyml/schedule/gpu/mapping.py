@@ -221,7 +221,9 @@ class _LaunchFinder:
         yield LaunchNest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
 
     def _serial(self, chain: Sequence[Loop], host: tuple[SurroundingLoop, ...], instances: isl.UnionSet) -> str:
-        """Returns the message why none of some loops goes to threads, with two dependent iterations of the outermost one.
+        """Returns the message that says why none of the loops `chain` goes to threads.
+
+        It names two dependent instances in different iterations of the outermost of these loops.
 
         chain: the loops, directly inside one another.
         host: the loops around them.

@@ -250,9 +250,10 @@ def _planes(time: isl.UnionPwAff, subscript: isl.UnionPwAff, dim: int, validity:
 
 
 def _folded(subscript: isl.UnionPwAff) -> isl.UnionPwAff | None:
-    """Returns { S[t, i] -> [(min(i, N - 1 - i))] }, how far a subscript i is from the nearer of its least and greatest value.
+    """Returns { S[t, i] -> [(min(i, N - 1 - i))] } for a subscript i from 0 to N - 1: how far it is from the nearer of these two
+    ends.
 
-    None where one of these two is unbounded or not known as an expression of parameters.
+    None where an end is unbounded or not known as an expression of parameters.
     """
     ends = polyhedra.parametric_extremes(isl.UnionMap.from_union_pw_aff(subscript).range())
     return None if ends is None else _each(subscript, lambda p: polyhedra.distance_to_ends(p, *ends))

@@ -292,9 +292,9 @@ class _LoopReader:
 
 
 def _inherited(directives: Directives) -> Directives:
-    """Returns the directives that the loops inside a loop without a name take over from it.
+    """Returns which of the directives in a mark above a band also hold for the loops inside the band's first loop.
 
-    They go over tiles if the loop does so and has no other directive than `parallel`; else they have no directives.
+    It is `tile` where the mark has no other directive than `tile` and `parallel`; else there are none.
     """
     return (
         Directives(tile=directives.tile)
