@@ -109,7 +109,8 @@ class LegalTilings:
 
     def _reorderable(self, start: int) -> set[int]:
         """Returns the positions of the loops, from `start` on, that carry no dependence except among the updates of reductions,
-        and on whose variables no guard's condition in the nest's body depends. Iterations of such a loop may run together, if all updates of one element stay in one order.
+        and on whose variables no guard's condition in the nest's body depends. Iterations of
+        such a loop may run together, if all updates of one element stay in one order.
         """
         guards, fixed = guard_names(self._nest.body), tuple(range(start))
         return {
