@@ -132,7 +132,7 @@ def spread(
 
 
 def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
-    """Returns a region of uses and its reuse distance, in both of which sizes are replaced by their values."""
+    """Returns a region of uses and its reuse distance, after the sizes in both have been replaced by their values."""
     region = polyhedra.fix(region, sizes)
     numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
     return region, distance.substitute(numbers)

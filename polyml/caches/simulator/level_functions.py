@@ -72,7 +72,7 @@ class _LevelFunctions:
 
     @property
     def sets(self) -> SimulatedLevel:
-        """Returns the object that emits the code that uses the caches of the level."""
+        """Returns the object whose methods emit code that looks lines up in the level's caches, inserts them and removes them."""
         return self.layout.sets(self.number)
 
     @property
@@ -146,7 +146,7 @@ class _LevelFunctions:
         fn.current.terminator = "ret i32 0"
 
     def _miss(self, fn: FunctionBuilder, found: Lookup) -> None:
-        """Emits what follows where the level lacks the line: it counts a miss, and takes the line from the next level."""
+        """Emits code for an access to a line that the level lacks: it counts a miss, and takes the line from the next level."""
         counter(fn, "%count", self.layout.misses(self.number))
         self._count_cold(fn)
         if self.layout.coherent and self.sets.instances > 1:

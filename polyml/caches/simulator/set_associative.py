@@ -91,7 +91,9 @@ class SimulatedLevel(ABC):
 
     @abstractmethod
     def is_newest(self, fn: FunctionBuilder, line: str, dirty: bool) -> str:
-        """Emits code that tells whether a use of a line would change nothing: it was used last, and is dirty if `dirty` is True."""
+        """Emits code that tells whether an access to a line would change nothing: it was used last, and, if `dirty` is True, it is
+        dirty.
+        """
 
     @abstractmethod
     def use(self, fn: FunctionBuilder, found: Lookup, dirty: str) -> None:

@@ -92,7 +92,9 @@ class StateLayout:
 
     @cached_property
     def _offsets(self) -> dict[str | tuple[str, int], int]:
-        """Returns the byte offsets of the parts of the state by name, or by name and level, and that of its "end"."""
+        """Returns {part: the byte offset at which it begins in the state}. A part has a name, or a name and a level's number; "end"
+        is where the state ends.
+        """
         found: dict[str | tuple[str, int], int] = {}
         end = self.written + state_header.rounded(8 * self.arrays * len(self.levels))
         for number in self.numbers:
@@ -137,7 +139,9 @@ class StateLayout:
         return dict(sorted(found.items()))
 
     def sets(self, number: int) -> SimulatedLevel:
-        """Returns an object that emits the code that uses the caches of level `number`."""
+        """Returns the object whose methods emit code that looks lines up in the caches of level `number`, inserts them and removes
+        them.
+        """
         return self._made(number, self._offsets["sets", number])
 
     def shadow(self, number: int) -> FullyAssociative:

@@ -106,7 +106,10 @@ def _as_of(
 
 
 def _instances_differ(before: Sequence[Instance], after: Sequence[tuple[Instance, InstanceEvent]]) -> Finding | None:
-    """Returns a finding about the first instance that does not run as often as before; None where there is none."""
+    """Returns a finding about the first instance that runs more often, or less often, than before; None where there is none.
+
+    after: (the older instance that it stands for, its event), for each instance that runs now.
+    """
     wanted, got = Counter(before), Counter(instance for instance, _ in after)
     for instance in sorted((wanted - got) + (got - wanted)):
         text = instance_text(*instance)
