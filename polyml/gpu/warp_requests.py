@@ -60,8 +60,8 @@ class AccessBlock:
 
     axes: dimension of the loops' values -> axis of the block whose threads run its iterations; other dimensions have no axis.
     grains: bytes of an element, a sector and a line.
-    items: dimension -> how many iterations one thread runs, with one access for all of them, as they do not move the address.
-        Iteration v is of thread v % size of block v // (size * items), for `size` threads along the axis.
+    items: dimension -> how many iterations one thread runs; one access serves them all, as the address is the same in them.
+        For `size` threads along the axis, iteration v runs in thread v % size of block number v // (size * items).
     """
 
     axes: Mapping[int, int]

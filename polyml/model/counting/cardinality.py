@@ -342,7 +342,7 @@ def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, P
 
 
 def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """Yields the parts of `where` inside and outside of `region`, with the formulas `total + value` and `total`."""
+    """Yields pairs (part of `where`, formula): inside of `region` it is `total + value`, outside `total`."""
     both = where.intersect(region)
     if both.is_empty():
         yield where, total
@@ -354,9 +354,9 @@ def add_piece(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iter
 
 
 def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
-    """Returns a formula, simplified by what is known of some names; unchanged where floors with these names would be left.
+    """Returns a formula without the floors that some names are in, or unchanged where not all of these floors can be resolved.
 
-    multiples: (step, remainder) of each name that is known to be step * n + remainder
+    multiples: (step, remainder) of each of these names, which is known to be step * n + remainder for an integer n
     """
     mine = {name: (step, rest) for name, (step, rest) in multiples.items() if name in value.names}
     inner = value.substitute({name: Poly.linear([(name, step)], rest) for name, (step, rest) in mine.items()})

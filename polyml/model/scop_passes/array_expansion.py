@@ -65,7 +65,7 @@ def _all_expanded(
 def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, int]) -> tuple[Scop, Dependences] | None:
     """Returns the SCoP with one array expanded over the outer loops that its users share, and its dependences.
 
-    The result is None where the array does not qualify: see `expand_arrays`.
+    The result is None where that is not possible, would not make these loops parallel, or would take too much memory.
     """
     users = [s for s in scop.statements.values() if uses(s, array.name)]
     paths = loop_paths(scop.schedule)

@@ -249,9 +249,9 @@ def _either(test: Any, yes: Any, no: Any) -> Any:  # numbers and arrays, as NumP
 def boxes(references: Sequence[Moving], sizes: Counts, extents: Sequence[int], line_bytes: int) -> Boxes:
     """Returns the boxes of a nest in tiles, for all tile sizes at once, with the lines that each accesses.
 
-    references: the nest's, in groups that move alike.
-    sizes: of the tiles, for each loop.
-    extents: iterations of each loop.
+    references: the references of the nest, in groups (see `Moving`).
+    sizes: for each loop, its tile size, or an array of all tile sizes that are considered.
+    extents: how many iterations each loop has.
     """
     shapes = [(*sizes[:k], *extents[k:]) for k in range(len(sizes))] + [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
     by_box = [lines(references, shape, line_bytes) for shape in shapes]
