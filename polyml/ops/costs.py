@@ -204,7 +204,7 @@ def _in_tiles(rows: int) -> float:
 
 
 def _many(count: int) -> str:
-    """Returns a number with spaces between its thousands."""
+    """Returns a number as text, with a space between groups of three digits."""
     return f"{count:,}".replace(",", " ")
 
 

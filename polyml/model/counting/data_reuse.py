@@ -48,8 +48,8 @@ class Projection:
     text: what the map is to, for people
     vanishing: the map's kernel, the vectors that it maps to 0
     values: the values that its images stand for, { S[i]; A[j] }: made by an instance, or in an element at the start
-    made: at most how many images need no load, since the segment that uses the value (a part of a run with a given number of loads)
-        has made it itself, or since they stand for no value
+    made: at most how many images need no load in a segment, a part of a run with a given number of loads: those whose value the
+        segment has made itself, and those that stand for no value
     """
 
     text: str

@@ -205,7 +205,7 @@ class _StatementBuilder:
 
     @cached_property
     def legal(self) -> isl.Set:
-        """Returns the sizes { : N > 0 } that pass the checks, and also others where a check would give this set too many pieces."""
+        """Returns the sizes { : N > 0 } that pass the checks; a check that would give this set too many pieces is left out."""
         result = self.parameters.facts
         for check in self.checks:
             if check.violated.n_basic_set() > 1:

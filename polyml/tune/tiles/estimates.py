@@ -40,7 +40,7 @@ class Candidate:
     """A Candidate is tiles of one size, with what is known of their misses and time.
 
     sizes: the tile's size along each loop, outermost first.
-    lines: the lines of all arrays that one tile accesses.
+    lines: how many cache lines of all arrays together one tile accesses.
     estimates: for each cache, the misses of the whole kernel, as estimated from the lines that tiles access.
     misses: the simulated misses of each cache per instance; None: not simulated.
     seconds: the predicted time of the code for these tiles; None: not predicted, or no code can be generated.
