@@ -270,7 +270,7 @@ def simulate(
 @click.option("--reduce", "bundle", metavar="BUNDLE", help="Make a kept failure smaller instead: less text, smaller arrays.")
 @options.as_json
 def doctor(bundle: str | None, as_json: bool) -> None:
-    """Versions, CPU, threads, cache, failures of the compiler that are kept, and whether a small kernel compiles."""
+    """Print versions, CPU, threads, cache, kept failures of the compiler, and whether a small kernel compiles."""
     if bundle is not None:
         from polyml.cli.commands.defects import reduce
 
@@ -290,7 +290,7 @@ def doctor(bundle: str | None, as_json: bool) -> None:
 @click.argument("bundle", metavar="BUNDLE")
 @options.as_json
 def bisect(bundle: str, as_json: bool) -> None:
-    """Name the pass after which a program differs from plain Python, and the statement. `polyml doctor` lists BUNDLEs."""
+    """Name the pass and the statement at which a recorded failure, a file BUNDLE that `polyml doctor` lists, goes wrong."""
     from polyml.cli.commands.defects import bisect
 
     sys.exit(bisect(bundle, as_json))
@@ -310,13 +310,13 @@ def machine(name: str, measure: bool, names: bool, as_json: bool) -> None:
 
 @main.group()
 def cache() -> None:
-    """The compiled kernels on disk."""
+    """Show, empty or check the cache of compiled kernels on disk."""
 
 
 @cache.command()
 @options.as_json
 def info(as_json: bool) -> None:
-    """Folder, number of kernels and schedules, size."""
+    """Print the folder, number of entries and size of the cache."""
     from polyml.cli.commands.cache import info
 
     info(as_json)
@@ -325,7 +325,7 @@ def info(as_json: bool) -> None:
 @cache.command()
 @options.as_json
 def clear(as_json: bool) -> None:
-    """Remove every entry."""
+    """Remove every entry of the cache."""
     from polyml.cli.commands.cache import clear
 
     clear(as_json)
@@ -334,7 +334,7 @@ def clear(as_json: bool) -> None:
 @cache.command()
 @options.as_json
 def verify(as_json: bool) -> None:
-    """Read every entry and remove the damaged ones."""
+    """Read every entry of the cache and remove the damaged ones."""
     from polyml.cli.commands.cache import verify
 
     verify(as_json)

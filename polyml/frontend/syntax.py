@@ -374,7 +374,7 @@ ArgType = Union[ArrayType, ScalarType]
 
 @dataclass(frozen=True)
 class Param(Located):
-    """A Param is a parameter of a kernel, of which it has the name alone."""
+    """A Param is a parameter of a kernel: its name, without its type."""
 
     name: str
 

@@ -21,11 +21,11 @@ from polyml.tune.tiles.choose import Tiles
 
 @dataclass(frozen=True)
 class FormReport:
-    """The report on one variant of a kernel.
+    """A form report says what is known of one variant of a kernel: the kernel with one order of its loops.
 
     form: the variant: its schedule and its program.
-    misses: those of each cache; None where they are not known.
-    roofline: None where misses are not known.
+    misses: the misses of each cache; None where they are not known.
+    roofline: the rates and bandwidths that bound it; None where misses are not known.
     prediction: the predicted time; None where rates are not known.
     problem: why misses are not known; "" where they are.
     excess: for each level, the bytes fetched into it divided by the least that any order of the instances fetches.

@@ -12,10 +12,10 @@ from polyml.machines.roofline import Roof, Roofline
 
 @dataclass(frozen=True)
 class GpuVariant:
-    """A variant is the kernel in one order, mapped to a GPU.
+    """A variant is the kernel with one order of its loops, mapped to a GPU.
 
-    name: "source" or "polyml".
-    launches: the launches of its nests, in order.
+    name: "source" for the source's order, "polyml" for the one that polyml chooses.
+    launches: how each nest of its loops is launched, in order.
     problem: why there are none; "" where there are.
     notes: what was decided.
     is_source: whether the launches are those of the source's order.
