@@ -48,7 +48,7 @@ def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "s
 def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:
     """Yields, for each thread of a launch in the order of their numbers, { name: value } with two integers along each axis:
     the first iteration that the thread runs, under the name `start` of the axis, and the first one that its block runs, under the
-    name that `launch.blocks` has for it, or else that of `start` followed by "_block".
+    name that `launch.blocks` has for it, or else `start` with "_block" behind it.
 
     values: the values of parameters and of the host's loop variables.
     """

@@ -66,7 +66,7 @@ class SlotMap:
     """A slot map says which of the argument words (of 64 bits) of a compiled kernel hold each array, parameter and number, and
     which strides arrays have.
 
-    first_result: the number of the first of those words into which the kernel writes its results that are numbers.
+    first_result: the number of the first of the words into which the kernel writes those of its results that are numbers.
     """
 
     first_result: int

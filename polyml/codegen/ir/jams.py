@@ -18,7 +18,7 @@ class Copy:
 
     values: { variable of a Jam -> its value in the copy }; the lane variable's is that of the first lane.
     lane_var: the variable whose iterations share a vector register; None where all are plain numbers.
-    lanes: how many iterations of it do so; 1 where all are plain numbers.
+    lanes: how many of these iterations share one; 1 where all are plain numbers.
     last: the index of the last lane that runs if the Jam has a limit; lanes after it are masked out. None if all lanes run.
     part: the position of the copy's vector among those along the lane variable.
     scans: whether each lane continues a prefix sum from the lane before.

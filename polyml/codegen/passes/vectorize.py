@@ -228,7 +228,9 @@ class _Vectorizer:
         return sum(self._cycles_alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
 
     def _cycles_alone(self, loop: Loop, shared: tuple[Enclosing, ...], first: int) -> float:
-        """Returns the estimated cycles of the nest that begins with `loop`, for one iteration of its `first` outermost loops."""
+        """Returns the estimated cycles of the nest that begins with `loop`, for one iteration of its `first` outermost loops.
+        shared: the loops and guards around the nest.
+        """
         chain, body = chain_of(loop)
         nest = LoopNest(self._program, self._tests, shared, chain, body)
         best, model = self._best(nest), self._model(nest)
@@ -253,7 +255,7 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per run of the nest's body; None if scalar code is cheaper. Found once."""
+        """Returns the cheapest tiling and its cycles per run of the nest's body; None if scalar code is cheaper. It is kept."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:
@@ -312,9 +314,7 @@ class _Vectorizer:
         return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
     def _row_bytes(self, name: str) -> int:
-        """Returns the bytes from one row of the array to the next; 0 if it has fewer than two dimensions, 1 if the distance is not
-        known.
-        """
+        """Returns the bytes from one row of the array to the next; 0 for fewer than two dimensions, 1 if they are unknown."""
         array = self._program.scop.arrays[name]
         if len(array.shape) < 2:
             return 0
