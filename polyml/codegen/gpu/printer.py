@@ -207,7 +207,8 @@ class _KernelText:
 
     def _begin(self, version: Version) -> None:
         """Prepares the text of a version: from now on, elements in its registers are read and written there, and the variables of
-        its loops have their C names."""
+        its loops have their C names.
+        """
         self._registers, self._staged = version.registers, version.staged
         self._names = {**self._outer, **loop_names(version, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}

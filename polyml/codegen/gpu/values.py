@@ -369,7 +369,8 @@ def _float(value: float, is_double: bool) -> Text:
 
 def _shared(statement: Statement) -> set[int]:
     """Returns the ids of the sub-trees of the statement's value that are operands more than once, and that can be computed before
-    the statement since nothing in them may fail."""
+    the statement since nothing in them may fail.
+    """
     uses: Counter[int] = Counter()
     unsafe: dict[int, bool] = {}
 

@@ -26,8 +26,8 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
     """Calls visit(statement, point) for every instance of the program, in the order in which the program runs them.
 
     sizes: the values of the program's parameters.
-    order: "source", "reversed" or "shuffled": the order of the iterations of parallel loops, and of those that a Jam (a node of the
-        program) runs together; no order of these may change the result.
+    order: "source", "reversed" or "shuffled": the order of the iterations of parallel loops, and of those that a Jam (a node in
+        the program) runs together; no order of these may change the result.
     seed: the seed for shuffling, and for where in a cache line arrays begin (`Program.phases`).
     """
     if order not in ORDERS:

@@ -255,7 +255,7 @@ class _Vectorizer:
         return self._models[nest]
 
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
-        """Returns the cheapest tiling and its cycles per run of the nest's body; None if scalar code is cheaper. It is kept."""
+        """Returns the cheapest tiling and its cycles per run of the nest's body; None if scalar code is cheaper."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
         key = (bounds, SameNodes(nest.body), SameNodes(nest.shared), self._rare)
         if key not in self._known:

@@ -277,7 +277,8 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
 
 def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
     """Returns whether the copy is worth its memory: it has more than one element, of a known number; the second cache or a quarter
-    of the third one holds it; and the read accesses at least about half of its elements."""
+    of the third one holds it; and the read accesses at least about half of its elements.
+    """
     whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
     size = prod(n for n in copy.window.lengths if n is not None)
     inside = read.inner_names(copy.chain, copy.level)
