@@ -285,9 +285,9 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
 
 
 def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> Iterator[tuple[list[Extent], list[Extent]]]:
-    """Yields groups of neighbouring dimensions (old, new) with as many elements in the old shape as in the new shape.
+    """Yields (some old dimensions, some new dimensions), neighbours whose sizes have the same product, until all are in a pair.
 
-    Raises PolymlValueError where the two shapes do not have as many elements, and SizesNeeded where sizes are not known.
+    Raises PolymlValueError where the two shapes do not have equally many elements, and SizesNeeded where sizes are not known.
     """
     old, new = list(old), list(new)
     while old or new:

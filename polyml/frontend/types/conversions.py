@@ -109,9 +109,9 @@ def widened(value: TypedValue, to: DType) -> Expr:
 
 
 def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
-    """Returns a number that is held in a larger type, converted to the smallest type that holds `types`.
+    """Returns a number, which is kept in a type that is larger than needed here, converted to the smallest type that holds `types`.
 
-    types: the types that the number is known to have at this place of the program
+    types: the types that the number may have at this place of the program
     """
     return TypedValue(_cast(expr, storage_of(types), True), types)
 

@@ -56,9 +56,9 @@ def _extremum(function: str):
 def _first_elements(
     builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
 ) -> Elements:
-    """Returns the elements of an array at index 0 of some axes, stored in a new array.
+    """Returns the elements of an array at index 0 of some axes, stored in a new array, and requires that there are any.
 
-    keep: whether the axes stay, with size 1
+    keep: whether the new array has these axes too, with size 1; if not, it lacks them
     otherwise: a message for calls in which the axes have no elements, which run as plain Python
     """
     _require_some(builder, array, axes, otherwise, loc)
