@@ -127,7 +127,7 @@ def _wavefronts(access: MappedAccess) -> str:
 
 
 def _step(each: Launches, access: MappedAccess) -> str:
-    """Returns as text how the address of an access differs from one thread to the next: "same", "contiguous", "16 bytes" and so on."""
+    """Returns as text how an address differs from one thread to the next: "same", "contiguous", "16 bytes" and so on."""
     if not each.mapped.axes:
         return ""
     kinds = {None: "uneven", 0: "same", access.use.element_bytes: "contiguous", -access.use.element_bytes: "reversed"}

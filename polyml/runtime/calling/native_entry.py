@@ -84,8 +84,8 @@ def works() -> bool:
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
     """Returns the records by which the machine code of entry.ll checks the arguments of a call, nine numbers in each record.
 
-    There is one record for each argument, then for each result array, then for each returned number. The comment at the beginning of
-    entry.ll says what the numbers are.
+    There is one record for each argument, then for each result array, then for each returned number. The comment at the beginning
+    of entry.ll says what the numbers are.
     """
     layouts = iter(artifact.layouts)
     own = _WRITTEN if check_overlap else _WRITTEN_ANYHOW
