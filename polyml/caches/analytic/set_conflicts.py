@@ -47,7 +47,8 @@ class StridedWalk:
         those of its sets that they fall into, so that there are conflict misses.
         """
         level = self.levels[number]
-        return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
+        held = level.size_bytes // level.line_bytes
+        return self.sets[number] * (level.ways or held) < self.lines <= held
 
     def padding_bytes(self, number: int) -> int:
         """Returns the bytes to add to the stride, a multiple of the line length, so that the reference uses as many sets of level

@@ -85,3 +85,12 @@ def test_rows_as_long_as_the_sets_are_crowded_until_they_are_padded():
     assert not down.crowded(0)  # more lines than the cache has
     assert down.crowded(1)
     assert down.padding_bytes(1) == 64
+
+
+def test_a_level_of_one_set_has_no_crowded_one():
+    """A fully associative level, which ways=0 says, holds any lines that fit."""
+    program, sizes = program_of(gemm_ijk, {"A": (16, 32), "B": (32, 32), "C": (16, 32)})
+    level = CacheLevel(1, 32768, 0, 64, 1)
+    accesses = ScheduledAccesses(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes))
+    walks = strided_walks(accesses, (level,))
+    assert walks and not any(walk.crowded(0) for walk in walks)
