@@ -129,5 +129,5 @@ class PartCall:
 
     @property
     def does_not_pay(self) -> bool:
-        """Returns whether it is decided that Python runs the statements from now on."""
+        """Returns whether compiling this part of a function was found not to pay, so that Python runs its statements from now on."""
         return self._is_refused

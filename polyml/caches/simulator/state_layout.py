@@ -186,8 +186,8 @@ class StateLayout:
 
     @property
     def tails(self) -> int:
-        """Returns the byte offset of the number of lines in the stack (i64). Behind it is, for each capacity, the number of the
-        lowest node that a cache of this capacity still holds (i32).
+        """Returns the byte offset, in the state, of the number of lines in the LRU stack (i64). Behind it is, for each capacity, the
+        number of the stack's node (an entry for one line) that is the least recently used one in a cache of this capacity (i32).
         """
         return self._offsets["tails"]
 

@@ -346,7 +346,7 @@ def refused(loop: Loop, why: str) -> ScheduleError:
 
 
 def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
-    """Returns the positions of the chain's loops in the order, from the outermost inwards, that they have in the nodes `made`."""
+    """Returns indices into `chain`, in the order, outermost first, in which the nodes `made` nest its loops: [1, 0] for two swapped ones."""
     found: list[int] = []
     nodes = tuple(made)
     while nodes:

@@ -28,7 +28,9 @@ def parallel_mark(partial: Sequence[str] = ()) -> str:
 
 
 def partial_results(name: str) -> tuple[str, ...] | None:
-    """Returns the arrays that the text of a mark of `parallel_mark` names; None for another mark."""
+    """Returns the arrays of which each thread has partial results, read from the name of a parallel loop's mark (as `parallel_mark`
+    writes it); None for the name of another mark.
+    """
     word, *arrays = name.split()
     return tuple(arrays) if word == PARALLEL else None
 
