@@ -217,4 +217,4 @@ def opened(dialect: str, device: str) -> Driver:
         from polyml.runtime.gpu.opencl import open_device
 
         return open_device(device)
-    raise ConfigError("target cuda has no driver here yet", notes=['its text: k.inspect_gpu(*arguments, dialect="cuda")'])
+    raise ConfigError("target cuda has no driver here yet", notes=["its text: k.inspect_cuda(*arguments)"])

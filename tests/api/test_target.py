@@ -324,3 +324,15 @@ def test_a_target_is_a_target():
     assert str(refused.value) == (
         'error: target= does not take a int\n  note: expected polyml.Target.systolic(rows=16, cols=16) or "opencl"'
     )
+
+
+def test_cuda_has_no_driver_yet_but_a_text():
+    @polyml.kernel(target="cuda")
+    def double(A):
+        for i in range(A.shape[0]):
+            A[i] = A[i] * 2.0
+
+    with pytest.raises(ConfigError) as refused:
+        double(np.ones(3))
+    assert str(refused.value).endswith("note: its text: k.inspect_cuda(*arguments)")
+    assert "__global__" in double.inspect_cuda(np.ones(3))

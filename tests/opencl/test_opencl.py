@@ -202,6 +202,46 @@ def test_results_are_returned():
     assert np.array_equal(sums, A.sum(1)) and whole == 66.0 and same is A
 
 
+def test_names_that_the_text_gives_itself_may_be_a_kernel_s_too(monkeypatch):
+    """Of arrays, numbers and loops: C_held is a register of C, A_tile a tile, i_block where a block begins, v0 a constant, exp a function."""
+
+    def product(C, C_held, A_tile, half, exp):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for i_block in range(C_held.shape[1]):
+                    C[i, j] += C_held[i, i_block] * A_tile[i_block, j] * half + exp
+
+    def powers(v0, e0, thread):
+        for status in range(v0.shape[0]):
+            e0[status] = (np.exp(v0[status]) + thread) * (np.exp(v0[status]) + thread)
+
+    monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE", ((4, 4), (2, 2)))
+    rng = np.random.default_rng(0)
+    A, B = (rng.integers(-4, 4, shape).astype(float) for shape in ((9, 5), (5, 11)))
+    C = np.zeros((9, 11))
+    on_device(product)(C, A, B, 0.5, 1.0)
+    assert np.array_equal(C, A @ B * 0.5 + 5)
+    x, y = rng.random(6), np.zeros(6)
+    on_device(powers)(x, y, 2.0)
+    assert np.allclose(y, (np.exp(x) + 2) ** 2, rtol=1e-14)
+
+
+def test_numbers_that_are_no_integers_raise_what_they_do_on_processors():
+    def whole(x, y):
+        total = 0
+        for i in range(x.shape[0]):
+            total += int(x[i])
+            y[i] = 1.0
+        return total
+
+    for value, error in ((np.nan, ValueError), (np.inf, PolymlOverflowError)):
+        y = np.zeros(3)
+        for kernel in (polyml.kernel(whole, fallback="error"), on_device(whole)):
+            with pytest.raises(error):
+                kernel(np.array([1.0, value, 2.0]), y if kernel.gpu else np.zeros(3))
+        assert np.array_equal(y, np.zeros(3))
+
+
 def test_nothing_is_written_where_an_access_is_out_of_bounds():
     def shifted(x, y):
         for i in range(x.shape[0]):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from polyml.codegen.gpu.program import Launch, LaunchAxis, Version
 from polyml.codegen.ir.program import loops
 from polyml.model.core.scop import Scop
 
-_KEYWORDS = frozenset(
+_WORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
     "short signed sizeof static struct switch typedef union unsigned void volatile while bool half uchar ushort uint ulong kernel global "
     "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan atan2 asinh acosh atanh floor ceil trunc rint erf cbrt "
+    "fmod hypot copysign pow fabs isnan isinf isfinite NAN INFINITY barrier get_group_id get_local_id mul_hi "
     "class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
-    "and or not xor asm thread e e0 e1 e2 e3 e4 status mutable explicit export static_cast status abs min max".split()
+    "and or not xor asm thread e status mutable explicit export static_cast status abs min max".split()
+)
+_OWN = re.compile(  # what the text calls its own: constants, tiles, registers, blocks, functions of its preamble
+    r"[ev]\d+|(first|blocks|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16)_.*"
+    r"|\w+_(held|tile(_\d+)?|block|thread|chunk|item|real|imag)|flag|leaves_product|u64_of_float|(__|as_|atomic).*"
 )
 
 
@@ -28,8 +35,17 @@ def block_count(axis: LaunchAxis) -> str:
 
 
 def named(name: str) -> str:
-    """Returns the name as C may have it: with an underscore behind it if it is a word of C."""
-    return f"{name}_" if name in _KEYWORDS else name
+    """Returns a name of the program as the text has it: with an underscore behind it if, without those that it ends with, it is a word
+    of C or a name that the text gives to something of its own. Different names stay different.
+    """
+    stem = name.rstrip("_")
+    return f"{name}_" if stem in _WORDS or _OWN.fullmatch(stem) else name
+
+
+def number_name(name: str) -> str:
+    """Returns the name in the text of an argument that is a number; "z.imag" is a part of one that is complex."""
+    argument, dot, part = name.partition(".")
+    return f"{argument}_{part}" if dot else named(argument)
 
 
 def outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
@@ -39,17 +55,17 @@ def outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
     return {name: named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))}
 
 
-def loop_names(version: Version, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
+def loop_names(version: Version, launch: Launch, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
     """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of C
     or in use.
 
     outer: { name in the program -> name in the C text } of the names outside the loops, which are in use.
     """
-    items = {item for held in version.registers for item, _ in held.items}
+    items = {axis.item for axis in launch.blocks}
     taken = {*outer.values(), *map(named, (*scop.arrays, *scop.params)), *items}
     found: dict[str, str] = {}
     for loop in loops(version.body):
-        wanted = named(loop.name or loop.var)
+        wanted = loop.name if loop.name in items else named(loop.name or loop.var)
         name, number = wanted, 2
         while name in taken and name not in items:
             name, number = f"{wanted}_{number}", number + 1

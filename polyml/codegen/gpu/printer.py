@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar, cast
 
 from polyml.codegen.gpu.dialect import Dialect
 from polyml.codegen.gpu.functions import definitions
 from polyml.codegen.gpu.integers import condition, extreme, factor
-from polyml.codegen.gpu.names import block_count, first_block, loop_names, named, outer_names
+from polyml.codegen.gpu.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
@@ -24,6 +25,7 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
 
 _STEP = "    "
+Renamed = TypeVar("Renamed", Affine, Condition)
 
 
 @dataclass(frozen=True)
@@ -130,39 +132,27 @@ class _KernelText:
         """Yields the C lines that declare a thread's first iteration along each axis, and, if the block has tiles in shared memory,
         the thread's numbers in the block.
         """
-        shares = {axis.start: axis for axis in self._launch.blocks} if self._shared else {}
+        index, shares = self._dialect.index, {axis.start: axis for axis in self._launch.blocks} if self._shared else {}
         for number, axis in enumerate(self._launch.axes):
-            found = shares.get(axis.start)
-            if found is None:
-                yield self._start(number, axis, named(axis.start))
-                continue
-            thread = self._dialect.thread[number] if axis.threads > 1 else "0"
+            block, own = self._block_start(number, axis), self._dialect.thread[min(number, 2)] if axis.threads > 1 else ""
+            if found := shares.get(axis.start):
+                yield f"const int {found.thread} = {own or '0'};"
+                yield f"const {index} {found.block} = {block};"
+                block, own = found.block, found.thread
             step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
-            yield f"const int {found.thread} = {thread};"
-            yield self._start(number, axis, found.block, is_block=True)
-            yield f"const {self._dialect.index} {named(axis.start)} = {found.block} + {found.thread}{step};"
+            yield f"const {index} {named(axis.start)} = {block}{f' + {own}{step}' if own else ''};"
         if shares:
-            thread = ""
-            for number, axis in reversed(list(enumerate(self._launch.axes[:3]))):
-                own = self._dialect.thread[number]
-                thread = f"({thread})*{axis.threads} + {own}" if thread else own
-            yield f"const int thread = {thread};"
+            *others, (linear, _) = zip(self._dialect.thread, self._launch.axes)
+            for own, axis in reversed(others):
+                linear = f"({linear})*{axis.threads} + {own}"
+            yield f"const int thread = {linear};"
 
-    def _start(self, number: int, axis: LaunchAxis, name: str, is_block: bool = False) -> str:
-        """Returns the C line that declares a thread's first iteration along an axis.
-
-        number: that of the axis, from 0 on.
-        name: of what is declared.
-        is_block: whether it is the first iteration of the block in place of the thread's.
-        """
-        block, index = self._block_number(number), self._dialect.index
+    def _block_start(self, number: int, axis: LaunchAxis) -> str:
+        """Returns the C text of a block's first iteration along an axis. number: that of the axis, from 0 on."""
+        block, extent = self._block_number(number), axis.threads * axis.items
         if number in self._firsts:
             block = f"({block} + {first_block(axis)})"
-        step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
-        thread = f" + {self._dialect.thread[number]}{step}" if axis.threads > 1 and not is_block else ""
-        extent = axis.threads * axis.items
-        scaled = f"({index}){block} * {extent}" if extent > 1 else f"({index}){block}"
-        return f"const {index} {name} = {scaled}{thread};"
+        return f"({self._dialect.index}){block} * {extent}" if extent > 1 else f"({self._dialect.index}){block}"
 
     def _block_number(self, number: int) -> str:
         """Returns the C text of the number of a thread's block along an axis. Axes from the third one on share the third axis of
@@ -187,7 +177,7 @@ class _KernelText:
         yield from (f"const {dialect.index} {named(name)}" for name in signature.integers)
         yield from (f"const {dialect.index} {first_block(self._launch.axes[k])}" for k in signature.firsts)
         yield from (f"const {dialect.index} {block_count(self._launch.axes[k])}" for k in signature.extents)
-        yield from (f"const {dialect.memory_type(dtype)} {named(name.replace('.', '_'))}" for name, dtype in signature.numbers)
+        yield from (f"const {dialect.memory_type(dtype)} {number_name(name)}" for name, dtype in signature.numbers)
         if signature.status:
             yield f"{dialect.pointer}int *status"
 
@@ -200,7 +190,7 @@ class _KernelText:
             for node in first.body:
                 yield from self._lines(node)
             return
-        yield from self._block(f"if ({condition(self._renamed_condition(first.condition), self._use)})", first.body)
+        yield from self._block(f"if ({condition(self._renamed(first.condition), self._use)})", first.body)
         for version in others:
             self._begin(version)
             yield from self._block("else", version.body)
@@ -210,7 +200,7 @@ class _KernelText:
         its loops have their C names.
         """
         self._registers, self._staged = version.registers, version.staged
-        self._names = {**self._outer, **loop_names(version, self._outer, self._scop)}
+        self._names = {**self._outer, **loop_names(version, self._launch, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
 
     # -- what a thread runs ---------------------------------------------------------------------------------------
@@ -220,7 +210,7 @@ class _KernelText:
         if isinstance(node, Instance):
             yield from self._instance(node)
         elif isinstance(node, Guard):
-            yield from self._block(f"if ({condition(self._renamed_condition(node.condition), self._use)})", node.body)
+            yield from self._block(f"if ({condition(self._renamed(node.condition), self._use)})", node.body)
         elif isinstance(node, Loop):
             held = next((each for each in self._registers if each.loop is node), None)
             if held is not None and held not in self._filled:
@@ -267,13 +257,13 @@ class _KernelText:
         loop, chunk, index = tiles.loop, variable(tiles.chunk), self._dialect.index
         lower = extreme("max", [self._renamed(e) for e in loop.lower], self._use)
         end = extreme("min", [self._renamed(e + 1) for e in loop.upper], self._use)
-        named = [(tile, self._tile_name(tile)) for tile in tiles.tiles]
-        names = " and ".join(name for _, name in named)
+        tiled = [(tile, self._tile_name(tile)) for tile in tiles.tiles]
+        names = " and ".join(name for _, name in tiled)
         yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {CHUNK}) {{"
-        for tile, name in named:
+        for tile, name in tiled:
             yield from (_STEP + line for line in self._copy(tile, name, tiles))
         yield f"{_STEP}{self._dialect.barrier} // {names}: filled by all threads before any reads"
-        self._tiles = named
+        self._tiles = tiled
         inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (CHUNK - 1)))
         yield from (_STEP + line for line in self._lines(inner))
         self._tiles = []
@@ -370,21 +360,13 @@ class _KernelText:
         """Returns whether two lists of subscripts are the same after loop variables have got their names in the C text."""
         return [each.substitute(self._renaming) for each in some] == [each.substitute(self._renaming) for each in others]
 
-    def _renamed(self, value: Affine) -> Affine:
-        """Returns the expression with the names of the C text in place of the program's, and notes that the kernel refers
-        to them.
+    def _renamed(self, value: Renamed) -> Renamed:
+        """Returns an expression or a condition with the names of the C text in place of the program's, and notes that the kernel
+        refers to them.
         """
         for name in value.names:
             self._integers[name] = None
-        return value.substitute(self._renaming)
-
-    def _renamed_condition(self, value: Condition) -> Condition:
-        """Returns the condition with the names of the C text in place of the program's, and notes that the kernel refers to
-        them.
-        """
-        for name in value.names:
-            self._integers[name] = None
-        return value.substitute(self._renaming)
+        return cast(Renamed, value.substitute(self._renaming))
 
     def _use(self, function: str) -> str:
         """Returns the name of a device function, and notes that the kernel calls it."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.program import Instance, Loop, Node
 from polyml.model.core.nest import subvalues
-from polyml.model.core.scop import Gather, Scop
+from polyml.model.core.scop import Access, Gather, Scop
 from polyml.quasi_affine.affine import Affine, variable
 
 
@@ -62,12 +62,9 @@ def accesses_of(held: Registers, scop: Scop) -> Iterator[tuple[str, tuple[Affine
     for run in _runs(held.loop.body, {}, dict(held.items)):
         if run is None:
             continue
-        instance, names = run
-        statement = scop.statements[instance.statement]
-        point = {name: value.substitute(names) for name, value in zip(statement.iterators, instance.point)}
-        for access in statement.reads:
-            if not access.may:
-                yield access.array, tuple(each.substitute(point) for each in table.subscripts(access))
+        for access, subscripts in _accesses(*run, scop, table):
+            if access is not scop.statements[run[0].statement].write and not access.may:
+                yield access.array, subscripts
 
 
 def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int]) -> Registers | None:
@@ -103,10 +100,20 @@ def _subscripts(
     statement = scop.statements[instance.statement]
     if any(isinstance(value, Gather) and value.array == array for value in subvalues(statement.value)):
         yield None
+    yield from (subscripts for access, subscripts in _accesses(instance, names, scop, table) if access.array == array)
+
+
+def _accesses(
+    instance: Instance, names: Mapping[str, Affine], scop: Scop, table: AccessTable
+) -> Iterator[tuple[Access, tuple[Affine, ...]]]:
+    """Yields each read and the write of the instance's statement, with its subscripts.
+
+    names: { variable of a loop over items -> the item's variable in the subscripts }.
+    """
+    statement = scop.statements[instance.statement]
     point = {name: value.substitute(names) for name, value in zip(statement.iterators, instance.point)}
     for access in reads_and_write(statement):
-        if access.array == array:
-            yield tuple(each.substitute(point) for each in table.subscripts(access))
+        yield access, tuple(each.substitute(point) for each in table.subscripts(access))
 
 
 def _runs(

@@ -16,6 +16,7 @@ import islpy as isl
 from polyml.codegen.gpu.dialect import Dialect
 from polyml.codegen.gpu.functions import suffix
 from polyml.codegen.gpu.integers import integer
+from polyml.codegen.gpu.names import number_name
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.dtypes import BF16, F16, HALVES, PYINT, DType
 from polyml.errors import NotAffineError
@@ -116,9 +117,8 @@ class Values:
 
     def number(self, name: str, dtype: DType) -> str:
         """Returns the C name of an argument that is a number, and notes that the kernel refers to it."""
-        named = name.replace(".", "_")
         self._needs.numbers[name] = dtype
-        return named
+        return number_name(name)
 
     def index(self, value: Affine) -> str:
         """Returns the C text of an integer expression, given in names of the program."""

@@ -29,18 +29,28 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
         return PolymlOverflowError("the size of an argument is too great for loops in 64 bits")
     if status == Status.TOO_LARGE_TO_SPARE:
         return PolymlMemoryError(f"an array that {name} does without would have more than 512 GiB")
+    return of_number(status, artifact.name, _PARTLY_WRITTEN)
+
+
+def of_number(status: int, kernel: str, state: str) -> PolymlError:
+    """Returns the error that tells the user of a number that does not fit its type, which a kernel met as it ran.
+
+    status: what the kernel returned; any other than those of numbers is a CompileError.
+    state: what the user is told of the arrays.
+    """
+    name = f"`{kernel}`"
     if status == Status.LEFT_64_BITS:
         wrap = "NumPy integers (np.int64(...)) wrap instead"
-        return PolymlOverflowError(f"a Python integer left 64 bits in {name}", notes=[_PARTLY_WRITTEN, wrap])
+        return PolymlOverflowError(f"a Python integer left 64 bits in {name}", notes=[state, wrap])
     if status == Status.NOT_A_NUMBER:
-        return PolymlValueError(f"NaN cannot be converted to an integer in {name}", notes=[_PARTLY_WRITTEN])
+        return PolymlValueError(f"NaN cannot be converted to an integer in {name}", notes=[state])
     if status == Status.TOO_LARGE_A_FLOAT:
         text = f"a float that 64 bits cannot hold as an integer, perhaps infinity, was converted to one in {name}"
-        return PolymlOverflowError(text, notes=[_PARTLY_WRITTEN])
+        return PolymlOverflowError(text, notes=[state])
     if status == Status.DOES_NOT_FIT:
         text = f"a Python integer does not fit the integer type of the element that {name} stores it in"
-        return PolymlOverflowError(text, notes=[_PARTLY_WRITTEN])
-    return CompileError(f"`{artifact.name}` returned the unknown status {status}")
+        return PolymlOverflowError(text, notes=[state])
+    return CompileError(f"{name} returned the unknown status {status}")
 
 
 def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]:

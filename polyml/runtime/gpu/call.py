@@ -16,10 +16,10 @@ from polyml.codegen.interpreter import call
 from polyml.codegen.interpreter.order import walk
 from polyml.codegen.ir.program import Program
 from polyml.dtypes import HALVES, PYINT, DType
-from polyml.errors import PolymlOverflowError
 from polyml.model.core import call_interface
 from polyml.model.core.scop import Role
 from polyml.numpy_dtypes import numpy_dtype
+from polyml.runtime.calling.bounds_errors import of_number
 from polyml.runtime.gpu.driver import DeviceBuffer, DeviceModule, Driver
 
 _AXES = 3  # of a grid
@@ -60,7 +60,7 @@ def run(code: GpuCode, arguments: Mapping[str, object], driver: Driver) -> objec
     arguments: by the names of the kernel's parameters
 
     Nothing is changed where an error is raised: BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated
-    check, PolymlOverflowError for a Python int that leaves 64 bits on the device, PolymlMemoryError where the device has too little
+    check, PolymlOverflowError or PolymlValueError for a number that does not fit its type on the device, PolymlMemoryError where the device has too little
     memory.
     """
     scop = code.program.scop
@@ -105,13 +105,13 @@ class _DeviceMemory:
     def finish(self) -> None:
         """Copies the arrays that launches have written back to the caller's memory.
 
-        Raises PolymlOverflowError, with nothing copied, where a launch computed a number that does not fit its integer type.
+        Raises PolymlOverflowError or PolymlValueError, with nothing copied, where a launch met a number that does not fit its type.
         """
         if self._status is not None:
             status = np.zeros(1, np.int32)
             self._driver.download(self._status, status)
             if status[0]:
-                raise _fault(int(status[0]))
+                raise of_number(int(status[0]), self._code.program.scop.name, "its arrays are as they were")
         for name in self._written:
             array = self._arrays[name]
             if self._code.program.scop.arrays[name].role is Role.LOCAL and array.ndim:
@@ -158,12 +158,3 @@ def _parts(blocks: tuple[int, ...], most: tuple[int, ...]) -> Iterator[tuple[tup
     """
     for start in product(*(range(0, number, limit) for number, limit in zip(blocks, most))):
         yield start, tuple(min(number - first, limit) for number, limit, first in zip(blocks, most, start))
-
-
-def _fault(status: int) -> PolymlOverflowError:
-    what = {
-        int(call_interface.Status.NOT_A_NUMBER): "a float that is not a number became an integer",
-        int(call_interface.Status.TOO_LARGE_A_FLOAT): "a float that is too large became an integer",
-        int(call_interface.Status.DOES_NOT_FIT): "a Python int does not fit its element's type",
-    }
-    return PolymlOverflowError(what.get(status, "a Python int leaves 64 bits"))
