@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from polyml import kernels
-from polyml.codegen.gpu.dialect import OPENCL
+from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.errors import CompileError
 from polyml.kernels.arrays import workloads
 from polyml.runtime.gpu.opencl import OpenCl, OpenClModule

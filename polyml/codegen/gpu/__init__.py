@@ -1,3 +1,1 @@
-"""Launches of kernels on GPUs: the loops of a schedule on blocks and threads, and their text in OpenCL C or CUDA C++. The doors
-are `program.gpu_program` and `printer.source`.
-"""
+"""Launches of kernels on GPUs: the loops of a schedule on blocks and threads. The door is `program.gpu_program`."""

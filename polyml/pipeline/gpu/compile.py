@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyml.codegen.gpu.dialect import DIALECTS
-from polyml.codegen.gpu.printer import LaunchSource
 from polyml.codegen.gpu.program import GpuProgram
+from polyml.codegen.gpu.text.dialect import DIALECTS
+from polyml.codegen.gpu.text.printer import LaunchSource
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax

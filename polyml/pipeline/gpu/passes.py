@@ -5,8 +5,8 @@ Scop --launches--> Mapped nests --gpu_build--> GpuProgram --gpu_print--> text of
 
 from __future__ import annotations
 
-from polyml.codegen.gpu.printer import source
 from polyml.codegen.gpu.program import gpu_program
+from polyml.codegen.gpu.text.printer import source
 from polyml.pass_manager import Pass
 from polyml.schedule.gpu.launch_plan import planned, planned_as_written
 

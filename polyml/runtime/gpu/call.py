@@ -10,8 +10,8 @@ from typing import Any  # a number of a caller's, whose type is known by name
 
 import numpy as np
 
-from polyml.codegen.gpu.printer import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.program import GpuProgram, Launch
+from polyml.codegen.gpu.text.printer import LaunchSignature, LaunchSource
 from polyml.codegen.interpreter import call
 from polyml.codegen.interpreter.order import walk
 from polyml.codegen.ir.program import Program

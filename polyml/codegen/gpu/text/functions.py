@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from polyml.codegen.gpu.dialect import Dialect
+from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.dtypes import BY_NUMPY_NAME, FIXED, DType
 
 _INTEGERS = {d.name: d for d in FIXED if d.is_integer}

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyml.codegen.gpu.dialect import Dialect
-from polyml.codegen.gpu.functions import suffix
-from polyml.codegen.gpu.integers import integer
-from polyml.codegen.gpu.names import number_name
+from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.codegen.gpu.text.functions import suffix
+from polyml.codegen.gpu.text.integers import integer
+from polyml.codegen.gpu.text.names import number_name
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.dtypes import BF16, F16, HALVES, PYINT, DType
 from polyml.errors import NotAffineError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.codegen.gpu.integers import condition, extreme, factor, integer
+from polyml.codegen.gpu.text.integers import condition, extreme, factor, integer
 from polyml.quasi_affine.affine import Affine, Compare, Logic, choice, extremum, floor_div, negate, variable
 
 I, J, N = variable("i"), variable("j"), variable("N")

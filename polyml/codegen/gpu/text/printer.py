@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar, cast
 
-from polyml.codegen.gpu.dialect import Dialect
-from polyml.codegen.gpu.functions import definitions
-from polyml.codegen.gpu.integers import condition, extreme, factor
-from polyml.codegen.gpu.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
-from polyml.codegen.gpu.values import Needs, Text, Values
+from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.codegen.gpu.text.functions import definitions
+from polyml.codegen.gpu.text.integers import condition, extreme, factor
+from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
+from polyml.codegen.gpu.text.values import Needs, Text, Values
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.dtypes import DType
