@@ -12,7 +12,7 @@ from polyml.api.function import KernelFunction
 from polyml.errors import PolymlTypeError, SizesNeeded
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.runtime.calling import arguments, signature
-from polyml.runtime.storage.artifact import parse_type
+from polyml.runtime.storage.records import parse_type
 from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 

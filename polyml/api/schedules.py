@@ -12,7 +12,7 @@ from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.reading.input_limits import shown
 from polyml.reading.userfiles import called
-from polyml.runtime.storage.artifact import parse_type
+from polyml.runtime.storage.records import parse_type
 
 if TYPE_CHECKING:
     from polyml.schedule.script.file import Saved

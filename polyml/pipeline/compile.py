@@ -42,8 +42,9 @@ from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.quasi_affine.from_isl import integer_expression
-from polyml.runtime.storage.artifact import Artifact, ResultArray, record
+from polyml.runtime.storage.artifact import Artifact, ResultArray
 from polyml.runtime.storage.disk_cache import Cache
+from polyml.runtime.storage.records import record
 from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved

@@ -33,7 +33,7 @@ from polyml.api.calls import specialisation
 from polyml.api.compiling import compile_lock
 from polyml.pipeline import stages
 from polyml.runtime.loading import assemble, load
-from polyml.runtime.storage.artifact import CheckRecord
+from polyml.runtime.storage.records import CheckRecord
 from tests.runtime.handmade import RETURN, artifact
 
 FILE = __file__

@@ -4,7 +4,8 @@ from functools import cache
 
 from polyml.frontend.syntax import ArrayType
 from polyml.runtime.loading import assemble, link, load
-from polyml.runtime.storage.artifact import Artifact, parse_type
+from polyml.runtime.storage.artifact import Artifact
+from polyml.runtime.storage.records import parse_type
 
 RETURN = "define i64 @kernel(ptr %slots) {{\n  ret i64 {status}\n}}"
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from polyml.errors import BoundsError, CompileError, PolymlError, PolymlMemoryError, PolymlOverflowError, PolymlValueError
 from polyml.model.core import call_interface
 from polyml.model.core.call_interface import Status
-from polyml.runtime.storage.artifact import Artifact, CheckRecord
+from polyml.runtime.storage.artifact import Artifact
+from polyml.runtime.storage.records import CheckRecord
 
 _PARTLY_WRITTEN = "its arrays may be partly written"
 _ISL_OPERATIONS = 2_000_000

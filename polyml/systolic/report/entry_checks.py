@@ -19,7 +19,7 @@ from polyml.model.core.scop import Index, Role, Scop, Value
 from polyml.performance.variants import KernelCall, source_schedule
 from polyml.runtime.calling import arguments, bounds_errors
 from polyml.runtime.calling.arguments import CallArgument
-from polyml.runtime.storage.artifact import record
+from polyml.runtime.storage.records import record
 from polyml.schedule.script.problem import Problem
 
 _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have more bits than their operands

@@ -7,7 +7,7 @@ import polyml
 from polyml.errors import BoundsError, CompileError, PolymlMemoryError, PolymlOverflowError, PolymlValueError
 from polyml.model.core.call_interface import Parameter, Status
 from polyml.runtime.calling.bounds_errors import failure, violation
-from polyml.runtime.storage.artifact import CheckRecord
+from polyml.runtime.storage.records import CheckRecord
 from polyml.source import Loc, Source
 from tests.runtime.handmade import artifact
 

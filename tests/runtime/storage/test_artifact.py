@@ -8,8 +8,9 @@ from polyml.dtypes import F32, F64, PYINT
 from polyml.frontend.syntax import ArrayType, ScalarType
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime.storage import artifact as module
-from polyml.runtime.storage.artifact import Artifact, CheckRecord, ResultArray, parse_type
+from polyml.runtime.storage.artifact import Artifact, ResultArray
 from polyml.runtime.storage.checksum import Damaged
+from polyml.runtime.storage.records import CheckRecord, parse_type
 from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.source import Loc, Source
 

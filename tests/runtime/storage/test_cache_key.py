@@ -14,7 +14,7 @@ from polyml.config import Options
 from polyml.runtime.calling.binding import ABSENT
 from polyml.runtime.calling.guards import captures
 from polyml.runtime.storage import cache_key
-from polyml.runtime.storage.artifact import parse_type
+from polyml.runtime.storage.records import parse_type
 
 TEXT = """def f(A):
     for i in range(N):
