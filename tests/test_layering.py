@@ -49,6 +49,7 @@ LAYERS = (
         "codegen.llvm.loops",
     ),  # arithmetic below, functions above
     ("codegen.gpu",),
+    ("codegen.gpu.text.device_functions",),
     ("codegen.gpu.text",),
     ("codegen.interpreter",),
     ("checks.symbolic",),

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-_FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_REGISTERS = re.compile(r"Used (\d+) registers")
+_ENTRY = re.compile(
+    r"Compiling entry function '(\w+)'.*?Function properties for \1\n\s+(\d+) bytes stack frame, (\d+) bytes spill stores"
+    r".*?Used (\d+) registers",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,6 @@ def compiled(text: str, architecture: str, compiler: str) -> list[Compiled]:
         ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
         raise ValueError(ran.stderr)
-    names = _FUNCTION.findall(ran.stderr)
-    spills = [tuple(map(int, each)) for each in _SPILLS.findall(ran.stderr)]
-    registers = list(map(int, _REGISTERS.findall(ran.stderr)))
-    return [Compiled(name, used, stack, stored) for name, used, (stack, stored, _) in zip(names, registers, spills, strict=True)]
+    return [
+        Compiled(name, int(registers), int(stack), int(spilled)) for name, stack, spilled, registers in _ENTRY.findall(ran.stderr)
+    ]

@@ -6,6 +6,7 @@ import polyml
 from tests.cuda.__main__ import texts
 from tests.cuda.compiler import ARCHITECTURES, compiled, instructions, nvcc, tool
 from tests.gpu import kernels
+from tests.opencl.test_complex import functions, power
 from tests.opencl.test_opencl import conversions, float_operations, integer_operations
 
 pytestmark = pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
@@ -47,3 +48,8 @@ def test_operations_on_integers_compile(kind):
 def test_conversions_compile():
     kinds = ["f64", "f64", "f32", "f16", "i8", "u16", "i64", "u64", "bool"]
     assert compiled(polyml.kernel(conversions).inspect_cuda(*(f"{kind}[:]" for kind in kinds)), "sm_90", nvcc())
+
+
+def test_functions_of_complex_numbers_compile():
+    assert compiled(polyml.kernel(functions).inspect_cuda("c128[:]", "c128[:, :]"), "sm_90", nvcc())
+    assert compiled(polyml.kernel(power).inspect_cuda("c128[:]", "c128[:]", "c128[:]"), "sm_90", nvcc())

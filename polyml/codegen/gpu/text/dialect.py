@@ -25,6 +25,7 @@ class Dialect:
     atomics: names of atomic functions, by operation: "cas" is compare-and-swap.
     preamble: what a text begins with; {contract} is ON in it where a*b + c may be rounded once, else OFF.
     half_header: what a text begins with where float16 occurs.
+    infinity_header: what a text begins with where INFINITY or NAN occurs.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Dialect:
     atomics: Mapping[str, str]
     preamble: str = ""
     half_header: str = ""
+    infinity_header: str = ""
 
     def register_type(self, dtype: DType) -> str:
         """Returns the name of the type that a value is computed in; halves (f16 and bf16) are computed in float."""
@@ -100,5 +102,9 @@ CUDA = Dialect(
     splits=(False, True, True),
     atomics={"cas": "atomicCAS"},
     half_header="#include <cuda_fp16.h>\n",
+    infinity_header=(
+        "#ifndef INFINITY  // NVRTC, which has no math.h\n"
+        "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n#endif\n"
+    ),
 )  # fmt: skip
 DIALECTS = {each.name: each for each in (OPENCL, CUDA)}

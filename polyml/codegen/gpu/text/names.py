@@ -19,8 +19,8 @@ _WORDS = frozenset(
     "and or not xor asm thread e status mutable explicit export static_cast status abs min max".split()
 )
 _OWN = re.compile(  # what the text calls its own: constants, tiles, registers, blocks, functions of its preamble
-    r"[ev]\d+|(first|blocks|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16)_.*"
-    r"|\w+_(held|tile(_\d+)?|block|thread|chunk|item|real|imag)|flag|leaves_product|u64_of_float|(__|as_|atomic).*"
+    r"[ev]\d+|(first|blocks|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16|complex|arc)_.*"
+    r"|\w+_(held|tile(_\d+)?|block|thread|chunk|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
 )
 
 

@@ -71,7 +71,9 @@ def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Launch
     functions = definitions(needs, dialect)
     preamble = dialect.preamble.replace("{contract}", "OFF" if strict else "ON")
     preamble += dialect.half_header if any("f16" in name and "bf16" not in name for name in needs) else ""
-    return LaunchSource("\n\n".join(filter(None, (preamble.rstrip(), functions, *kernels))) + "\n", signatures)
+    text = "\n\n".join(filter(None, (functions, *kernels))) + "\n"
+    preamble += dialect.infinity_header if "INFINITY" in text or "NAN" in text else ""
+    return LaunchSource("\n\n".join(filter(None, (preamble.rstrip(), text))), signatures)
 
 
 class _KernelText:

@@ -319,9 +319,8 @@ class _StatementText:
         operands = [self.value(each) for each in e.args]
         texts, dtype, name = [each.text for each in operands], e.args[0].dtype, e.function
         if "." in name:
-            raise NotAffineError(
-                f"`{name.partition('.')[0]}` of complex numbers has no code for GPUs", loc=e.loc or self._statement.loc
-            )
+            function, _, part = name.partition(".")  # of a complex number, given and found as parts
+            return Text(f"{self._values.call(f'complex_{function}', *operands).text}.{part}")
         if name == "pow":
             return self._power(syntax.Binary("**", *e.args, dtype=e.dtype), *operands)
         if name in ("abs", "fabs"):
@@ -358,13 +357,13 @@ class _StatementText:
 
 def _float(value: float, is_double: bool) -> Text:
     """Returns the shortest C text that reads back to the number: a double's or, if not `is_double`, a float's, which ends in f."""
-    ending = "" if is_double else "f"
-    if math.isnan(value):
-        return Text("NAN")
-    if math.isinf(value):
-        return Text("INFINITY") if value > 0 else Text("-INFINITY", _PREFIX)
+    if not math.isfinite(value):
+        text = "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        if is_double:  # C's are floats, which no function takes together with a double in OpenCL
+            return Text(f"(double){text}", _PREFIX)
+        return Text(text, _PREFIX if text.startswith("-") else _ATOM)
     text = repr(value)
-    return Text(text + ending, _PREFIX if text.startswith("-") else _ATOM)
+    return Text(text + ("" if is_double else "f"), _PREFIX if text.startswith("-") else _ATOM)
 
 
 def _shared(statement: Statement) -> set[int]:

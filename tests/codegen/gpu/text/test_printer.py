@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.errors import NotAffineError
 from tests.frontend.define import define
 
 
@@ -101,11 +100,23 @@ def test_words_of_c_are_no_names():
     assert "int_[half_] = long_[half_];" in text
 
 
-def test_functions_of_complex_numbers_are_refused_with_the_place():
+def test_functions_of_complex_numbers_are_device_functions():
     def spectrum(z, y):
         for i in range(z.shape[0]):
             y[i] = np.arctan(z[i])
 
-    with pytest.raises(NotAffineError, match="no code for GPUs") as caught:
-        polyml.kernel(spectrum).inspect_opencl("c128[:]", "c128[:]")
-    assert caught.value.loc is not None
+    kernel = polyml.kernel(spectrum)
+    assert "= complex_arctan(z[0*z_0 + i], z[1*z_0 + i]).imag;" in kernel.inspect_opencl("c128[:]", "c128[:]")
+    text = kernel.inspect_cuda("c128[:]", "c128[:]")
+    assert text.count("__device__ complex_number complex_arctanh(double x, double y)") == 1
+    assert text.startswith("#ifndef INFINITY")
+
+
+def test_what_is_not_finite_has_the_type_of_a_double():
+    def ends(x, y):
+        for i in range(x.shape[0]):
+            y[i] = np.copysign(np.inf, x[i]) + np.arctan2(x[i], -np.inf)
+
+    text = polyml.kernel(ends).inspect_opencl("f64[:]", "f64[:]")
+    assert "copysign((double)INFINITY, x[i]) + atan2(x[i], (double)-INFINITY)" in text
+    assert "copysign(INFINITY, x[i])" in polyml.kernel(ends).inspect_opencl("f32[:]", "f32[:]")
