@@ -47,6 +47,7 @@ class GpuForm:
     compiled: the launches and their text; None where there is a problem.
     code: the text, compiled by the driver; None where there is a problem.
     problem: why there is no code; None where there is.
+    in_turn: whether it was made for a device that runs the threads of a block one after another.
     """
 
     types: tuple[ArgType, ...]
@@ -54,6 +55,7 @@ class GpuForm:
     compiled: GpuCompiled | None = None
     code: GpuCode | None = None
     problem: PolymlError | None = None
+    in_turn: bool = False
 
 
 class OnGpu(Inspected, LeftToPython):
@@ -107,8 +109,8 @@ class OnGpu(Inspected, LeftToPython):
 
     def _gpu_text(self, language: str, args_or_types: tuple) -> str:
         if not args_or_types and self._gpu_form is not None:
-            types, sizes = self._gpu_form.types, self._gpu_form.sizes
-            return self._compiled_for_gpu(types, sizes, language).source.text
+            form = self._gpu_form
+            return self._compiled_for_gpu(form.types, form.sizes, language, form.in_turn).source.text
         made = self._of_these(args_or_types, lambda types, layouts, sizes: self._compiled_for_gpu(types, sizes, language))
         return made.source.text
 
@@ -189,18 +191,21 @@ class OnGpu(Inspected, LeftToPython):
 
         sizes = sizes_of(arguments.shapes(given))
         try:
-            compiled = self._compiled_for_gpu(types, sizes, target.language)
-            return GpuForm(types, sizes, compiled, call.compiled(compiled.program, compiled.source, driver))
+            compiled = self._compiled_for_gpu(types, sizes, target.language, driver.in_turn)
+            code = call.compiled(compiled.program, compiled.source, driver)
+            return GpuForm(types, sizes, compiled, code, in_turn=driver.in_turn)
         except SizesNeeded:
             raise
         except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
             return GpuForm(types, sizes, problem=problem)
 
-    def _compiled_for_gpu(self, types: tuple[ArgType, ...], sizes: Sizes | None, language: str) -> GpuCompiled:
+    def _compiled_for_gpu(
+        self, types: tuple[ArgType, ...], sizes: Sizes | None, language: str, in_turn: bool = False
+    ) -> GpuCompiled:
         def made() -> GpuCompiled:
             from polyml.pipeline.gpu.compile import compile_for_gpu
 
-            return compile_for_gpu(self._parsed(), types, config.resolve(self.settings), language, sizes)
+            return compile_for_gpu(self._parsed(), types, config.resolve(self.settings), language, sizes, in_turn)
 
         return self._compiling(made)
 

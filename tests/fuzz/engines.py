@@ -92,6 +92,25 @@ def _compiled(**options: object) -> Callable[[FunctionType, Program], Callable]:
     return prepare
 
 
+def _on_device(in_turn: bool) -> Callable[[FunctionType, Program], Callable]:
+    """An OpenCL device, with launches for one that runs the threads of a block one after another, or for a GPU."""
+
+    def prepare(function: FunctionType, program: Program) -> Callable:
+        from unittest.mock import patch
+
+        from polyml.runtime.gpu.opencl import OpenCl
+
+        kernel = _compiled(fp="strict", target="opencl")(function, program)
+
+        def runner(*arguments):
+            with patch.object(OpenCl, "in_turn", in_turn):
+                return kernel(*arguments)
+
+        return runner
+
+    return prepare
+
+
 def _random_native(function: FunctionType, program: Program) -> Callable:
     """A random legal schedule in place of the compiler's own, compiled with vectors and threads."""
     from unittest.mock import patch
@@ -164,7 +183,8 @@ _SCRIPTS = (  # take as long as all others together
     Engine("script-sums", _scripted("reassociate"), reorders=True),
 )
 _DEVICES = (  # where OpenCL has a device
-    Engine("opencl", _compiled(fp="strict", target="opencl")),
+    Engine("opencl", _on_device(in_turn=False)),
+    Engine("opencl-in-turn", _on_device(in_turn=True)),
 )
 NAMES = tuple(engine.name for engine in _ALL)
 SCRIPTS = tuple(engine.name for engine in _SCRIPTS)

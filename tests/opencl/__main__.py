@@ -43,7 +43,11 @@ def main() -> int:
     parser.add_argument(
         "--without-barrier", type=int, metavar="K", help="leave out barrier K of each text, from 0 on, which Oclgrind finds"
     )
+    parser.add_argument(
+        "--in-turn", action="store_true", help="launches for a device that runs the threads of a block one after another"
+    )
     options = parser.parse_args()
+    OpenCl.in_turn = options.in_turn  # type: ignore[method-assign, assignment]
     if options.tile:
         tx, ty, ix, iy = map(int, options.tile.split(","))
         launch_plan.TILE = (tx, ty), (ix, iy)

@@ -8,6 +8,7 @@ import pytest
 import polyml
 from polyml.errors import BoundsError, ConfigError, PolymlOverflowError, PolymlPerformanceWarning
 from polyml.polyhedra import BudgetExceeded
+from polyml.runtime.gpu.opencl import OpenCl
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
 from tests.opencl.programs import array_programs, polybench
@@ -30,12 +31,24 @@ def _devices():
 pytestmark = pytest.mark.skipif(not _devices(), reason="there is no OpenCL device")
 
 
+@pytest.fixture(autouse=True)
+def launches_are_for_gpus(monkeypatch):
+    monkeypatch.setattr(OpenCl, "in_turn", False)
+
+
 def on_device(function, **settings):
     return polyml.kernel(function, target="opencl", fallback="error", **settings)
 
 
 @pytest.mark.parametrize("name", POLYBENCH)
 def test_kernels_of_polybench_compute_what_their_references_do(name):
+    (outcome,) = polybench((name,))
+    assert outcome.problem == outcome.refused == ""
+
+
+@pytest.mark.parametrize("name", ["jacobi_2d", "fdtd_2d", "heat_3d", "correlation"])
+def test_launches_of_threads_that_run_in_turn(name, monkeypatch):
+    monkeypatch.setattr(OpenCl, "in_turn", True)
     (outcome,) = polybench((name,))
     assert outcome.problem == outcome.refused == ""
 
@@ -48,7 +61,7 @@ def test_array_programs_compute_what_their_references_do(name):
 
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_random_programs_are_right_or_refused(seed):
-    outcome = check(program(seed), ["opencl"])
+    outcome = check(program(seed), ["opencl", "opencl-in-turn"])
     assert outcome.kind in ("ok", "refused"), outcome.detail
 
 

@@ -123,8 +123,13 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
     several = [(axis, start) for axis, start in zip(mapped.axes, starts) if axis.items > 1]
     called = _fresh([f"{axis.loop.name}_item" for axis, _ in several], {*taken, *names})
     items = [_ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
-    body = reduce(_with_items, items, nest.body)
     blocks = _block_axes(axes, items, {*taken, *names, *called})
+    if any(axis.rolled for axis, _ in several):
+        body = reduce(
+            _with_items, [_ItemLoop(axis.loop.name, axis.items, axis.loop.values) for axis, _ in several[::-1]], nest.body
+        )
+        return Launch(name, host, tuple(axes), (_only_version(inside, body, context),), blocks)
+    body = reduce(_with_items, items, nest.body)
     return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, scop), blocks)
 
 
@@ -146,7 +151,7 @@ class _ItemLoop:
 
     name: the loop's name.
     count: how many items a thread has.
-    member: { S[i] -> [(the number of the item that runs S[i])] }.
+    member: { S[i] -> [(e)] }, a value that differs between items and grows from one to the next, such as the item's number.
     """
 
     name: str
@@ -180,7 +185,7 @@ def _versions(
     blocks: the axes along which a block has more than one iteration.
     """
     if not items:
-        return (Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context))),)
+        return (_only_version(inside, body, context),)
     missing = _missing(inside, items).intersect_params(context).params()
     full = context.subtract(missing).coalesce()
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
@@ -196,6 +201,15 @@ def _versions(
         full, context = known.subtract(_of_blocks(missing, blocks)).coalesce(), known
     condition = condition_expression(full.gist(context), context)
     return Version(condition, whole, kept, tiles), Version(negate(condition), rest)
+
+
+def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set) -> Version:
+    """Returns what all threads of a launch run, whatever part of their iterations there is.
+
+    inside: the instances of a thread.
+    context: what is known of the parameters.
+    """
+    return Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context)))
 
 
 def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:

@@ -16,7 +16,7 @@ from polyml.pipeline.stages import Model, ModelRequest, modelled
 from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.gpu.launch_plan import on_one_thread
-from polyml.schedule.gpu.mapping import Mapped
+from polyml.schedule.gpu.mapping import GridAxis, Mapped
 
 
 @dataclass(frozen=True)
@@ -36,24 +36,30 @@ class GpuCompiled:
 
 
 def compile_for_gpu(
-    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options, dialect: str, sizes: Sizes | None = None
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    options: Options,
+    dialect: str,
+    sizes: Sizes | None = None,
+    in_turn: bool = False,
 ) -> GpuCompiled:
     """Compiles a parsed kernel for a GPU, for arguments of these types that do not overlap, and returns its launches and their
     text.
 
     dialect: "opencl" or "cuda".
     sizes: the sizes to compile for; None: not known.
+    in_turn: whether the device runs the threads of a block one after another, as a processor does.
     Raises the errors that `pipeline.compile.compile` raises. It raises NotAffineError also for constructs that do not run on GPUs,
     and where finding the launches takes too long.
     """
     runner = PassRunner()
     model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
-    mapped, program = _launches(model, runner)
+    mapped, program = _launches(model, runner, in_turn)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[dialect], strict=options.fp == "strict")
     return GpuCompiled(program, text, runner.timings, tuple(_note(name, each) for name, each in zip(program.launches, mapped)))
 
 
-def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], GpuProgram]:
+def _launches(model: Model, runner: PassRunner, in_turn: bool) -> tuple[tuple[Mapped, ...], GpuProgram]:
     """Returns how loops are mapped to the threads of launches, and the program that makes the launches.
 
     The first of three mappings is taken that isl finds within its budget: of transformed loops, of the source's loops, or the whole
@@ -62,7 +68,7 @@ def _launches(model: Model, runner: PassRunner) -> tuple[tuple[Mapped, ...], Gpu
     scop = model.scop
     for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
         try:
-            mapped = runner.run(plan, scop, model.dependences, model.reductions)
+            mapped = runner.run(plan, scop, model.dependences, model.reductions, in_turn)
             return mapped, runner.run(passes.GPU_BUILD, scop, mapped)
         except BudgetExceeded:
             continue
@@ -79,5 +85,10 @@ def _note(name: str, mapped: Mapped) -> str:
     host = f", once for each iteration of {', '.join(around.name for around in nest.host)}" if nest.host else ""
     if nest.serial:
         return f"{name}: one thread{host}: {nest.serial}"
-    axes = ", ".join(f"{axis.loop.name} in blocks of {axis.size}" if axis.size > 1 else axis.loop.name for axis in mapped.axes)
-    return f"{name}: threads for {axes}{host}"
+    return f"{name}: threads for {', '.join(map(_divided, mapped.axes))}{host}"
+
+
+def _divided(axis: GridAxis) -> str:
+    """Returns how an axis's loop is divided among blocks and threads."""
+    blocks = f" in blocks of {axis.size}" if axis.size > 1 else ""
+    return f"{axis.loop.name}{blocks}{f', {axis.items} iterations each' if axis.items > 1 else ''}"

@@ -22,6 +22,11 @@ class Driver(Protocol):
     most_blocks: tuple[int, int, int]
     dialect: str
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether the device runs the threads of a block one after another, as a processor does."""
+        ...
+
     def compile(self, text: str) -> DeviceModule:
         """Compiles a text, and returns its kernels. Raises CompileError with the compiler's messages."""
         ...

@@ -23,6 +23,11 @@ class OpenCl:
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(self._context)
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether the device runs the threads of a block one after another: all devices but GPUs do."""
+        return not self._device.type & self._cl.device_type.GPU
+
     def compile(self, text: str) -> OpenClModule:
         """Compiles a text of OpenCL C, and returns its kernels. Raises CompileError with the compiler's messages."""
         with warnings.catch_warnings():

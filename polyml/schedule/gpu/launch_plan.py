@@ -23,11 +23,19 @@ from polyml.schedule.tree import loop_tree
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
 TILE = (16, 16), (8, 8)  # threads, and iterations of each, along x and y where loads serve several of them
+RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
-def planned(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})) -> tuple[Mapped, ...]:
+def planned(
+    scop: Scop,
+    dependences: Dependences,
+    reductions: Mapping[str, Reduction] = MappingProxyType({}),
+    in_turn: bool = False,
+) -> tuple[Mapped, ...]:
     """Returns the launches that run the kernel, in order, with blocks of the usual sizes.
+
+    in_turn: whether the device runs the threads of a block one after another, as a processor does.
 
     The loops are isl's with parallel ones outermost (`parallel_schedule`), and nests fused where that costs no statement a loop for
     threads; where isl takes too long, they are the source's. A nest without a loop for threads runs on one thread. Raises
@@ -43,26 +51,31 @@ def planned(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduc
         parallel = parallel_schedule(scop, dependences)
         unfused = found(parallel)
     except (BudgetExceeded, isl.Error):
-        return planned_as_written(scop, dependences, reductions)
+        return planned_as_written(scop, dependences, reductions, in_turn)
     try:
         with budget(_OPERATIONS):
             tree = fuse(parallel, scop, dependences)
         fused = found(tree)
     except (BudgetExceeded, isl.Error):
         fused = unfused
-    return tuple(_usual(nest, scop) for nest in (fused if _threads(fused) == _threads(unfused) else unfused))
+    return tuple(_usual(nest, scop, in_turn) for nest in (fused if _threads(fused) == _threads(unfused) else unfused))
 
 
 def planned_as_written(
-    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+    scop: Scop,
+    dependences: Dependences,
+    reductions: Mapping[str, Reduction] = MappingProxyType({}),
+    in_turn: bool = False,
 ) -> tuple[Mapped, ...]:
     """Returns the launches that run the source's loops, in order, with blocks of the usual sizes.
+
+    in_turn: whether the device runs the threads of a block one after another, as a processor does.
 
     Raises BudgetExceeded where it takes too long to find which of the loops are parallel.
     """
     with budget(_OPERATIONS):
         nests = every_nest(loop_tree.read(scop.schedule, scop.statements), scop, dependences, reductions)
-    return tuple(_usual(nest, scop) for nest in nests)
+    return tuple(_usual(nest, scop, in_turn) for nest in nests)
 
 
 def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
@@ -76,12 +89,14 @@ def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
     return {name: len(nest.grid) for nest in nests for name in nest.statements}
 
 
-def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
+def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     """Returns the launch with its loops divided among blocks of the usual sizes.
 
     Axis x is the loop along which most accesses go to neighbouring elements, of equally good ones the innermost; the other axes are
     the other loops, from the inside outwards.
     A thread has several iterations along x and along y where, along both, it can load an element once and use it in all of them.
+    Where threads run in turn and have no loops of their own, a block is one thread with many iterations, in loops: their bounds
+    take the place of tests in each iteration, and a compiler for a processor finds in them what it does in loops of C.
     """
     grid = range(len(nest.grid))
     if not grid:
@@ -90,6 +105,9 @@ def _usual(nest: LaunchNest, scop: Scop) -> Mapped:
     order = [x, *(loop for loop in reversed(grid) if loop != x)]
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
         return mapped(nest, order, *TILE, adjacent=True)
+    if in_turn and not any(run.inside for run in nest.runs()):
+        runs = RUNS[min(len(order), 3)]
+        return mapped(nest, order, (1,) * len(runs), runs, adjacent=True, rolled=True)
     return mapped(nest, order, BLOCKS[min(len(order), 3)])
 
 

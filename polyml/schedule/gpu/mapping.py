@@ -100,12 +100,14 @@ class GridAxis:
     items: iterations of a thread, which run together (register tile; Volkov and Demmel, SC 2008).
     adjacent: whether a thread's iterations follow one another; if not, they are `size` apart, and neighbouring threads run
         neighbouring iterations.
+    rolled: whether a thread runs its iterations in a loop of its own; if not, they are unrolled.
     """
 
     loop: SurroundingLoop
     size: int
     items: int = 1
     adjacent: bool = False
+    rolled: bool = False
 
     @property
     def thread_step(self) -> int:
@@ -158,7 +160,12 @@ def every_nest(
 
 
 def mapped(
-    nest: LaunchNest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = (), adjacent: bool = False
+    nest: LaunchNest,
+    order: Sequence[int],
+    sizes: Sequence[int],
+    items: Sequence[int] = (),
+    adjacent: bool = False,
+    rolled: bool = False,
 ) -> Mapped:
     """Returns the launch with its parallel loops divided among blocks and threads.
 
@@ -166,8 +173,9 @@ def mapped(
     sizes: threads of a block along each axis; along further axes a block has one iteration.
     items: iterations of a thread along each axis; 1 where none is given.
     adjacent: whether the iterations of a thread follow one another, in place of those of neighbouring threads.
+    rolled: whether a thread runs its iterations in loops, in place of unrolled ones.
     """
-    axes = (GridAxis(nest.grid[k], *pair, adjacent) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
+    axes = (GridAxis(nest.grid[k], *pair, adjacent, rolled) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
     rest = (GridAxis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
     return Mapped(nest, (*axes, *rest))
 

@@ -84,6 +84,19 @@ def test_a_thread_may_have_several_iterations(function, arrays, items, adjacent)
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted))
 
 
+@pytest.mark.parametrize("function, arrays", CASES[:6], ids=[function.__name__ for function, _ in CASES[:6]])
+def test_a_thread_may_run_its_iterations_in_loops(function, arrays):
+    wanted, found = [a.copy() for a in arrays], [a.copy() for a in arrays]
+    function(*wanted)
+    given, _ = problem(function, *arrays)
+    nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
+    chosen = [mapped(n, range(len(n.grid))[::-1], (1, 1), (8, 3), adjacent=True, rolled=True) for n in nests]
+    program = gpu_program(given.scop, chosen)
+    assert all(len(launch.versions) == 1 for launch in program.launches.values())
+    launches.run(program, dict(zip(given.scop.params, found)), order="shuffled")
+    assert all(np.array_equal(a, b) for a, b in zip(found, wanted))
+
+
 def test_launches_of_one_host_loop_alternate():
     arrays = numbers(12), numbers(12), numbers(4)
     given, _ = problem(kernels.sweeps, *arrays)

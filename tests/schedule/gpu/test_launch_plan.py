@@ -87,6 +87,18 @@ def test_a_thread_has_several_iterations_where_its_loads_serve_them(function, ar
     assert [axis.items for axis in only.axes] == items
 
 
+@pytest.mark.parametrize("function, arrays, sizes, items", [
+    (kernels.five_point, shapes_of((9, 35), (9, 35)), [1, 1], [256, 16]),
+    (two_vectors, shapes_of(5, 5), [1], [1024]),
+    (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [16, 16], [8, 8]),
+    (kernels.matvec, shapes_of((5, 4), 4, 5), [128], [1]),
+])  # fmt: skip
+def test_where_threads_run_in_turn_a_thread_has_loops_unless_it_has_its_own(function, arrays, sizes, items):
+    found, _ = problem(function, *arrays)
+    (only,) = planned(found.scop, found.dependences, found.reductions, in_turn=True)
+    assert [axis.size for axis in only.axes] == sizes and [axis.items for axis in only.axes] == items
+
+
 def test_the_source_s_loops_are_taken_where_a_parallel_form_takes_too_long(monkeypatch):
     def never(*given):
         raise BudgetExceeded("no time")
