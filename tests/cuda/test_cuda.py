@@ -1,5 +1,6 @@
 """CUDA texts that nvcc compiles, where there is one."""
 
+import numpy as np
 import pytest
 
 import polyml
@@ -33,6 +34,29 @@ def test_a_product_of_float32_loads_four_numbers_at_once_for_sixteen_multiplicat
         and counted["LDS.128"] == loads
         and not any(name.startswith(("LDL", "STL")) for name in counted)
     )
+
+
+@pytest.mark.skipif(tool("nvdisasm") is None, reason="there is no nvdisasm")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_a_product_of_halves_is_matrix_instructions_fed_by_matrix_loads_and_asynchronous_copies(kind, architecture):
+    text = polyml.kernel(half_product).inspect_cuda("f32[:, :]", *[f"{kind}[:, :]"] * 2)
+    (found,) = compiled(text, architecture, nvcc())
+    assert found.registers <= 168 and not found.spilled and not found.stack_bytes
+    counted = instructions(text, architecture, nvcc(), tool("nvdisasm"))
+
+    def of(start):
+        return sum(number for name, number in counted.items() if name.startswith(start))
+
+    assert of("HMMA.16816.F32") == 32 and of("LDSM.16.M88.4") == 8 and of("LDSM.16.MT88.4") == 4
+    assert of("LDGSTS.E.BYPASS.128") == 4 and of(("LDL", "STL")) == 0
+
+
+def half_product(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
 
 
 @pytest.mark.parametrize("kind", ["f64", "f32", "f16", "bf16"])

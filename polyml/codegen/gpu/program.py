@@ -8,16 +8,19 @@ for t:                     host loop
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, count, groupby
+from types import MappingProxyType
 
 import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
+from polyml.codegen.gpu.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis, Staged, staged
 from polyml.codegen.ir.program import Node, instances
+from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import dimensions, forget, parameter_names
 from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
@@ -56,14 +59,18 @@ class Version:
     condition: on the sizes, the variables of the host's loops, and the thread's first iterations along the axes.
     body: the thread's loops, in terms of the same names.
     registers: elements that are in registers while loops of the body run.
-    staged: loops whose loads come from shared memory. If there are any, the condition is on the first iterations of the block, not
-        of the thread, so that all threads of a block run the version or none does.
+    staged: loops whose loads come from shared memory.
+    fragments: loops whose sums the threads of a block compute together, with matrix instructions.
+
+    If there are any `staged` or `fragments`, the condition is on the first iterations of the block, not of the thread, so that all
+    threads of a block run the version or none does.
     """
 
     condition: Condition
     body: tuple[Node, ...]
     registers: tuple[Registers, ...] = ()
     staged: tuple[Staged, ...] = ()
+    fragments: tuple[Fragments, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,19 +105,24 @@ class GpuProgram:
     order: tuple[Node, ...]
 
 
-def gpu_program(scop: Scop, mapped: Sequence[Mapped]) -> GpuProgram:
+def gpu_program(scop: Scop, mapped: Sequence[Mapped], sums: Mapping[str, Reduction] = MappingProxyType({})) -> GpuProgram:
     """Returns the nests of one schedule tree as launches, and the host's loops around these. Raises BudgetExceeded where the loops
     are not found in time.
 
     mapped: the nests in order, each on blocks and threads.
+    sums: updates whose order is free and that the device may do with matrix instructions.
     """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
-    launches = {name: _launch(name, each, scop) for name, each in zip(names, mapped)}
+    launches = {name: _launch(name, each, scop, sums) for name, each in zip(names, mapped)}
     return GpuProgram(scop, launches, _host(scop, dict(zip(names, mapped))))
 
 
-def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
-    """Returns the launch of a nest on blocks and threads, with the loops that a thread runs. name: that of the launch's kernel."""
+def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]) -> Launch:
+    """Returns the launch of a nest on blocks and threads, with the loops that a thread runs.
+
+    name: that of the launch's kernel.
+    sums: updates that may be done with matrix instructions.
+    """
     nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     names = _fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
     host, starts = names[: len(nest.host)], names[len(nest.host) :]
@@ -130,7 +142,7 @@ def _launch(name: str, mapped: Mapped, scop: Scop) -> Launch:
         )
         return Launch(name, host, tuple(axes), (_only_version(inside, body, context),), blocks)
     body = reduce(_with_items, items, nest.body)
-    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, scop), blocks)
+    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, _Given(scop, sums)), blocks)
 
 
 def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
@@ -143,6 +155,14 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
         block, thread = _fresh([f"{axis.start}_block", f"{axis.start}_thread"], taken)
         found.append(BlockAxis(axis.start, block, thread, item, axis.threads, axis.items, axis.thread_step))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A _Given is a SCoP with those of its updates that may be done with matrix instructions, by the names of the statements."""
+
+    scop: Scop
+    sums: Mapping[str, Reduction]
 
 
 @dataclass(frozen=True)
@@ -174,7 +194,7 @@ def _versions(
     context: isl.Set,
     items: Sequence[_ItemLoop],
     blocks: Sequence[BlockAxis],
-    scop: Scop,
+    given: _Given,
 ) -> tuple[Version, ...]:
     """Returns the versions of what a thread runs: one, or, where threads have several items (iterations along an axis), a first one
     for threads that have all of them, without tests and with elements in registers and shared memory, and one for other threads.
@@ -183,24 +203,42 @@ def _versions(
     context: what is known of the parameters.
     items: the loops over the thread's items, along each axis that has several.
     blocks: the axes along which a block has more than one iteration.
+    given: the SCoP.
     """
     if not items:
         return (_only_version(inside, body, context),)
     missing = _missing(inside, items).intersect_params(context).params()
     full = context.subtract(missing).coalesce()
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
-    kept = tuple(registers(whole, scop, {each.name: each.count for each in items}))
-    written = frozenset(scop.statements[each.statement].write.array for each in instances(whole))
-    alone = [held for held in kept if any(held.loop is node for node in whole)]
-    taken = {*scop.arrays, *scop.params, *parameter_names(context)}
-    chunks = _fresh([f"{held.loop.name or held.loop.var}_chunk" for held in alone], taken)
-    tiles = tuple(filter(None, (staged(held, chunk, blocks, written, scop) for held, chunk in zip(alone, chunks))))
+    version = _whole_version(whole, context, items, blocks, given)
     rest = tuple(nodes_of(loop_tree.write(inside, body), context))
-    if tiles:
+    if version.staged or version.fragments:
         known = _of_blocks(context, blocks)
         full, context = known.subtract(_of_blocks(missing, blocks)).coalesce(), known
     condition = condition_expression(full.gist(context), context)
-    return Version(condition, whole, kept, tiles), Version(negate(condition), rest)
+    return replace(version, condition=condition), Version(negate(condition), rest)
+
+
+def _whole_version(
+    body: tuple[Node, ...], context: isl.Set, items: Sequence[_ItemLoop], blocks: Sequence[BlockAxis], given: _Given
+) -> Version:
+    """Returns what a thread runs that has all of its items, with elements in registers and shared memory; its condition is open.
+
+    body: the thread's loops.
+    context: what is known of the parameters.
+    items: the loops over the thread's items, along each axis that has several.
+    blocks: the axes along which a block has more than one iteration.
+    """
+    scop = given.scop
+    kept = tuple(registers(body, scop, {each.name: each.count for each in items}))
+    written = frozenset(scop.statements[each.statement].write.array for each in instances(body))
+    alone = [held for held in kept if any(held.loop is node for node in body)]
+    taken = {*scop.arrays, *scop.params, *parameter_names(context)}
+    chunks = _fresh([f"{held.loop.name or held.loop.var}_chunk" for held in alone], taken)
+    together = [fragments(held, chunk, blocks, written, scop, given.sums) for held, chunk in zip(alone, chunks)]
+    by_threads = [(held, chunk) for held, chunk, found in zip(alone, chunks, together) if found is None]
+    tiles = [staged(held, chunk, blocks, written, scop) for held, chunk in by_threads]
+    return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)))
 
 
 def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set) -> Version:

@@ -54,6 +54,11 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
             yield from registers(node.body, scop, items)
 
 
+def instances_of(held: Registers) -> tuple[Instance, ...]:
+    """Returns the instances in the loop, each of which is inside loops over all of a thread's items and nothing else."""
+    return tuple(run[0] for run in _runs(held.loop.body, {}, dict(held.items)) if run is not None)
+
+
 def accesses_of(held: Registers, scop: Scop) -> Iterator[tuple[str, tuple[Affine, ...]]]:
     """Yields the array and the subscripts of each read inside the loop, except reads at indices that data decide. In the
     subscripts, the variables of `held.items` stand for those of the loops over a thread's items (its iterations along an axis).
@@ -65,6 +70,14 @@ def accesses_of(held: Registers, scop: Scop) -> Iterator[tuple[str, tuple[Affine
         for access, subscripts in _accesses(*run, scop, table):
             if access is not scop.statements[run[0].statement].write and not access.may:
                 yield access.array, subscripts
+
+
+def subscripts_of(access: Access, instance: Instance, held: Registers, scop: Scop) -> tuple[Affine, ...]:
+    """Returns the subscripts of an access of an instance in the loop, as `accesses_of` does."""
+    for run in _runs(held.loop.body, {}, dict(held.items)):
+        if run is not None and run[0] is instance:
+            return next(found for each, found in _accesses(*run, scop, AccessTable(scop.context)) if each is access)
+    raise ValueError(f"{instance} is not in the loop")
 
 
 def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int]) -> Registers | None:

@@ -134,12 +134,12 @@ def staged(held: Registers, chunk: str, axes: Sequence[BlockAxis], written: froz
     if loop.step != 1 or any(own & each.names for each in (*loop.lower, *loop.upper)):
         return None
     found = dict.fromkeys(each for each in accesses_of(held, scop) if each[0] not in written)
-    tiles = [tile for array, subscripts in found for tile in _tile(array, subscripts, loop, chunk, axes)]
+    tiles = [tile for array, subscripts in found for tile in tiles_of(array, subscripts, loop, chunk, axes)]
     size = sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in tiles)
     return Staged(loop, chunk, tuple(tiles)) if tiles and size <= MOST_BYTES else None
 
 
-def _tile(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> Iterator[SharedTile]:
+def tiles_of(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> Iterator[SharedTile]:
     """Yields one tile for reads at the given subscripts, or none. There is one if just one subscript moves with the loop, and the
     subscripts are the same for all threads along some axis of the block.
     """

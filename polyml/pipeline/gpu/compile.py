@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.program import GpuProgram
@@ -10,6 +11,7 @@ from polyml.codegen.gpu.text.printer import LaunchSource
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
+from polyml.model.core.reductions import Reduction
 from polyml.pipeline.gpu import passes
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import Model, ModelRequest, modelled
@@ -54,27 +56,31 @@ def compile_for_gpu(
     """
     runner = PassRunner()
     model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
-    mapped, program = _launches(model, runner, in_turn)
+    mapped, program = _launches(model, runner, in_turn, model.reductions if dialect == "cuda" else {})
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[dialect], strict=options.fp == "strict")
     return GpuCompiled(program, text, runner.timings, tuple(_note(name, each) for name, each in zip(program.launches, mapped)))
 
 
-def _launches(model: Model, runner: PassRunner, in_turn: bool) -> tuple[tuple[Mapped, ...], GpuProgram]:
+def _launches(
+    model: Model, runner: PassRunner, in_turn: bool, sums: Mapping[str, Reduction]
+) -> tuple[tuple[Mapped, ...], GpuProgram]:
     """Returns how loops are mapped to the threads of launches, and the program that makes the launches.
 
     The first of three mappings is taken that isl finds within its budget: of transformed loops, of the source's loops, or the whole
     kernel on one thread. Raises NotAffineError where even the last takes too long.
+
+    sums: updates that the device may do with matrix instructions.
     """
     scop = model.scop
     for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
         try:
             mapped = runner.run(plan, scop, model.dependences, model.reductions, in_turn)
-            return mapped, runner.run(passes.GPU_BUILD, scop, mapped)
+            return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
         except BudgetExceeded:
             continue
     mapped = on_one_thread(scop)
     try:
-        return mapped, runner.run(passes.GPU_BUILD, scop, mapped)
+        return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
     except BudgetExceeded as problem:
         raise NotAffineError("no launches for a GPU were found in time", notes=[str(problem)]) from None
 

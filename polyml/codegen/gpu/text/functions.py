@@ -15,6 +15,7 @@ from polyml.codegen.gpu.text.device_functions.indices import INDICES
 from polyml.codegen.gpu.text.device_functions.numbers import BOTH, FLOATS, INTEGERS
 from polyml.codegen.gpu.text.device_functions.python_integers import PYTHON_INTEGERS
 from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.codegen.gpu.text.instructions import instruction
 from polyml.dtypes import BY_NUMPY_NAME, FIXED, DType
 
 _INTEGERS = {d.name: d for d in FIXED if d.is_integer}
@@ -37,6 +38,8 @@ _NAME = re.compile(r"\b([a-z0-9_]+)\(")
 
 def text(name: str, dialect: Dialect) -> str:
     """Returns the definition of the named device function in the dialect's language. Raises KeyError where there is none."""
+    if ptx := instruction(name):
+        return ptx
     found = _ONCE.get(name)
     if found is None:
         stem, _, of = name.rpartition("_")

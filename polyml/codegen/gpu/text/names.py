@@ -15,12 +15,12 @@ _WORDS = frozenset(
     "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan atan2 asinh acosh atanh floor ceil trunc rint erf cbrt "
     "fmod hypot copysign pow fabs isnan isinf isfinite NAN INFINITY barrier get_group_id get_local_id mul_hi "
-    "class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
+    "lane slot left right class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
     "and or not xor asm thread e status mutable explicit export static_cast status abs min max".split()
 )
 _OWN = re.compile(  # what the text calls its own: constants, tiles, registers, blocks, functions of its preamble
-    r"[ev]\d+|(first|blocks|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16|complex|arc)_.*"
-    r"|\w+_(held|tile(_\d+)?|block|thread|chunk|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
+    r"[ev]\d+|(first|blocks|copy|commit|wait|load|multiply|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16|complex|arc)_.*"
+    r"|\w+_(held|tile(_\d+)?|aligned|warp|block|thread|chunk|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
 )
 
 

@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar, cast
 
+from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
 from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.codegen.gpu.text.fragment_loops import fragment_loop
 from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.integers import condition, extreme, factor
 from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.text.values import Needs, Text, Values
+from polyml.codegen.gpu.text.vector_copies import Surroundings, VectorCopy
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.dtypes import DType
@@ -201,7 +204,7 @@ class _KernelText:
         """Prepares the text of a version: from now on, elements in its registers are read and written there, and the variables of
         its loops have their C names.
         """
-        self._registers, self._staged = version.registers, version.staged
+        self._version, self._registers, self._staged = version, version.registers, version.staged
         self._names = {**self._outer, **loop_names(version, self._launch, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
 
@@ -214,6 +217,10 @@ class _KernelText:
         elif isinstance(node, Guard):
             yield from self._block(f"if ({condition(self._renamed(node.condition), self._use)})", node.body)
         elif isinstance(node, Loop):
+            together = next((each for each in self._version.fragments if each.loop is node), None)
+            if together is not None:
+                yield from self._fragments(together)
+                return
             held = next((each for each in self._registers if each.loop is node), None)
             if held is not None and held not in self._filled:
                 yield from self._with_registers(held)
@@ -271,6 +278,16 @@ class _KernelText:
         self._tiles = []
         yield f"{_STEP}{self._dialect.barrier} // {names}: read by all threads before any fills them again"
         yield "}"
+
+    def _fragments(self, found: Fragments) -> Iterator[str]:
+        """Yields the C lines of a loop whose sums the threads of a block compute together."""
+        around = Surroundings(self._scop, self._dialect, self._values, self._renamed, self._use, self._threads)
+        names = []
+        for operand in (found.left, found.right):
+            names.append(self._tile_name(operand.tile))
+            copied = VectorCopy(operand.tile, operand.order, names[-1], found.loop, found.chunk, SLOTS)
+            self._shared[names[-1]] = copied.declaration(around)
+        yield from fragment_loop(found, (names[0], names[1]), len(self._version.body) > 1, around)
 
     def _tile_name(self, tile: SharedTile) -> str:
         """Declares a tile in the kernel's shared memory, under a new name, and returns the name."""

@@ -1,0 +1,206 @@
+"""Products of matrices by matrix instructions (tensor cores): the warps of a block compute a block's sums together, a few numbers of each
+small matrix in each thread.
+
+    for k: for items a, b:                          for k_chunk by 32:
+        C[i + a, j + b] += A[i + a, k]*B[k, j + b]  ->      A_tile, B_tile = the chunk of A and B
+                                                            for k in the chunk by 16: for 16 x 8 parts p, q of the warp's rows and columns:
+                                                                sums[p][q] += A_tile's rows p * B_tile's columns q     one instruction of the warp
+
+Matched on the statement's value and subscripts. Legal where the update may come in any order (`model.core.reductions`): the loops of the
+grid carry no dependence, so any thread of the block may run any of its iterations, and the order of the sum is left to the instruction.
+Operands of 16 bits have products that float32 holds exactly, and the sums have "at least single precision" (PTX ISA, mma), so each is as
+exact as a sum in float32 in some order. Float32 operands are not matched: the instruction rounds them to 11 bits.
+Related: Katel et al., "MLIR-based code generation for GPU tensor cores", CC 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS, LANES, MatrixInstruction
+from polyml.codegen.gpu.registers import Registers, instances_of, subscripts_of
+from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, SharedTile, tiles_of
+from polyml.codegen.gpu.swizzles import Swizzle, swizzle
+from polyml.codegen.ir.program import Loop
+from polyml.dtypes import F32
+from polyml.frontend import syntax
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Access, Load, Scop, Statement, Value
+
+CHUNK = 32  # iterations of the loop whose operands are in shared memory at a time
+SLOTS = 3  # chunks that shared memory has room for: one that is read, and those whose copies are on the way
+MOST_SUMS = 128  # of a thread, in registers
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An Operand is a matrix that a block multiplies, chunk by chunk, from shared memory.
+
+    tile: the part of the array for a chunk.
+    order: where its elements are in a row of shared memory.
+    across: whether the rows of the tile are iterations of the loop; if not, they are the operand's rows (of the right operand: the
+        product's columns), and iterations of the loop are side by side.
+    """
+
+    tile: SharedTile
+    order: Swizzle
+    across: bool
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """A Fragments is a loop whose sums the threads of a block compute together with matrix instructions.
+
+    sums: the elements, with the thread and its items as the scalar code has them.
+    chunk: the name of the first iteration of a chunk.
+    instruction: what a warp runs.
+    rows, columns: the axes of the block along the rows and the columns of the product.
+    warps: how many warps of the block lie along the rows and along the columns.
+    left, right: what is multiplied.
+    """
+
+    sums: Registers
+    chunk: str
+    instruction: MatrixInstruction
+    rows: BlockAxis
+    columns: BlockAxis
+    warps: tuple[int, int]
+    left: Operand
+    right: Operand
+
+    @property
+    def loop(self) -> Loop:
+        return self.sums.loop
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """The rows and columns of the product that a warp computes."""
+        return _extent(self.rows) // self.warps[0], _extent(self.columns) // self.warps[1]
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """How many small matrices a warp has along its rows and along its columns."""
+        return self.extents[0] // self.instruction.rows, self.extents[1] // self.instruction.columns
+
+
+def fragments(
+    held: Registers,
+    chunk: str,
+    axes: Sequence[BlockAxis],
+    written: frozenset[str],
+    scop: Scop,
+    reductions: Mapping[str, Reduction],
+) -> Fragments | None:
+    """Returns the loop of `held` as one whose sums a block computes with matrix instructions; None where it is no product of two
+    matrices of float16 or bfloat16 that is summed up in float32, or where the order of the sum is not free.
+
+    chunk: a name for the first iteration of a chunk.
+    axes: the axes along which a block has more than one iteration.
+    written: arrays that the launch writes.
+    reductions: updates whose order is free.
+    """
+    loop, runs = held.loop, instances_of(held)
+    own = {name for axis in axes for name in (axis.start, axis.item)}
+    if len(axes) != 2 or len(runs) != 1 or loop.step != 1 or any(own & each.names for each in (*loop.lower, *loop.upper)):
+        return None
+    statement = scop.statements[runs[0].statement]
+    reads = _factors(statement, reductions, scop)
+    if reads is None or any(each.may or each.array in written for each in reads):
+        return None
+    columns, rows = axes
+    factors = [(each, subscripts_of(each, runs[0], held, scop)) for each in reads]
+    operands = [
+        _operand(each, subscripts, axis, loop, chunk, axes, scop) for (each, subscripts), axis in _sides(factors, rows, columns)
+    ]
+    instruction = INSTRUCTIONS.get(scop.arrays[reads[0].array].element)
+    if len(operands) != 2 or instruction is None:
+        return None
+    left, right = operands
+    warps = _warps(rows, columns, instruction)
+    if left is None or right is None or warps is None:
+        return None
+    size = SLOTS * sum(each.tile.elements * scop.arrays[each.tile.array].element.size_bytes for each in (left, right))
+    return Fragments(held, chunk, instruction, rows, columns, warps, left, right) if size <= MOST_BYTES else None
+
+
+def _factors(statement: Statement, reductions: Mapping[str, Reduction], scop: Scop) -> tuple[Access, Access] | None:
+    """Returns the reads of a statement that adds a product of two numbers of 16 bits, of one type, to a float32; None for another
+    statement, or where the order of the sum is not free.
+    """
+    update, value = reductions.get(statement.name), statement.value
+    if (
+        update is None
+        or update.operator != "+"
+        or scop.arrays[update.array].element != F32
+        or statement.write.array != update.array
+    ):
+        return None
+    if not isinstance(value, syntax.Binary) or value.op != "+":
+        return None
+    sums = [each for each in (value.left, value.right) if isinstance(each, Load) and each.access == update.access]
+    products = [each for each in (value.left, value.right) if isinstance(each, syntax.Binary) and each.op == "*"]
+    if len(sums) != 1 or len(products) != 1:
+        return None
+    loads = [_widened(each) for each in (products[0].left, products[0].right)]
+    found = [statement.reads[each.access] for each in loads if each is not None]
+    kinds = {scop.arrays[each.array].element for each in found}
+    return (found[0], found[1]) if len(found) == 2 and len(kinds) == 1 else None
+
+
+def _widened(value: Value) -> Load | None:
+    """Returns the load of a number that is converted to float32 and nothing else."""
+    if isinstance(value, syntax.Cast) and value.to == F32 and isinstance(value.operand, Load):
+        return value.operand
+    return None
+
+
+def _sides(
+    factors: Sequence[tuple[Access, tuple]], rows: BlockAxis, columns: BlockAxis
+) -> list[tuple[tuple[Access, tuple], BlockAxis]]:
+    """Returns the factor that moves along the rows of the product alone, and the one that moves along the columns alone; fewer where
+    there are none.
+    """
+    found = []
+    for axis, other in ((rows, columns), (columns, rows)):
+        for each in factors:
+            used = frozenset().union(*(subscript.names for subscript in each[1]))
+            if axis.start in used and other.start not in used:
+                found.append((each, axis))
+    return found
+
+
+def _operand(
+    access: Access, subscripts: tuple, axis: BlockAxis, loop: Loop, chunk: str, axes: Sequence[BlockAxis], scop: Scop
+) -> Operand | None:
+    """Returns a read as an operand whose tile has rows of an array, or parts of rows; None where it has not, or where no order of
+    its elements in shared memory is free of conflicts.
+    """
+    found = next(tiles_of(access.array, subscripts, loop, chunk, axes), None)
+    if found is None:
+        return None
+    tile = replace(found, dimensions=tuple(replace(each, extent=CHUNK) if each.moves else each for each in found.dimensions))
+    whole = [each for each in tile.dimensions if each.extent > 1]
+    if len(whole) != 2 or whole[-1] is not tile.dimensions[-1]:
+        return None
+    order = swizzle(whole[-1].extent, scop.arrays[access.array].element.size_bytes)
+    return Operand(tile, order, across=whole[0].moves) if order is not None else None
+
+
+def _warps(rows: BlockAxis, columns: BlockAxis, instruction: MatrixInstruction) -> tuple[int, int] | None:
+    """Returns how many warps lie along the rows and along the columns of a block's product, so that all have equal parts and load
+    as little as possible; None where there is no way.
+    """
+    threads = rows.threads * columns.threads
+    if threads % LANES or _extent(rows) * _extent(columns) > MOST_SUMS * threads:
+        return None
+    ways = [(count, threads // LANES // count) for count in range(1, threads // LANES + 1) if threads // LANES % count == 0]
+    pair = 2 * instruction.columns  # one matrix load fetches two right operands
+    fitting = [(m, n) for m, n in ways if _extent(rows) % (m * instruction.rows) == 0 == _extent(columns) % (n * pair)]
+    return min(fitting, key=lambda way: _extent(rows) // way[0] + _extent(columns) // way[1], default=None)
+
+
+def _extent(axis: BlockAxis) -> int:
+    """Returns how many iterations a block has along the axis."""
+    return prod((axis.threads, axis.items))

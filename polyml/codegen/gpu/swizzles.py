@@ -1,0 +1,72 @@
+"""Where the elements of a tile are in shared memory, so that no two lanes of a request need the same bank at once.
+
+    row r, column c   ->   row r, column c XOR 8*(r % 8)        rows of 64 numbers of 16 bits
+
+Shared memory has 32 banks of 4 bytes: eight groups of 16 bytes, the size of a vector. A matrix load reads 16 bytes of each of eight
+rows that follow one another, and a copy writes vectors of a row. Both are free of conflicts if the groups differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+VECTOR_BYTES = 16
+GROUPS = 8  # of banks, each as wide as a vector
+
+
+@dataclass(frozen=True)
+class Swizzle:
+    """A Swizzle permutes the vectors of 16 bytes in each row of a tile by an exclusive or with a few bits of the row's number.
+
+    vectors: how many vectors of a row change places among one another, a power of 2.
+    rows: how many rows that follow one another have the same order.
+    width: elements of a vector.
+
+    >>> [Swizzle(4, 2, 8).column(row, 8) for row in range(8)]
+    [8, 8, 0, 0, 24, 24, 16, 16]
+    """
+
+    vectors: int
+    rows: int
+    width: int
+
+    def column(self, row: int, column: int) -> int:
+        """Returns the column at which the tile has an element in shared memory."""
+        return column ^ row // self.rows % self.vectors * self.width
+
+    def text(self, row: str, column: str) -> str:
+        """Returns `column` as a C expression, of those of a row and a column."""
+        if self.vectors == 1:
+            return column
+        one, other = (each if each.isidentifier() else f"({each})" for each in (row, column))
+        part = one if self.rows == 1 else f"{one} / {self.rows}"
+        return f"{other} ^ {part} % {self.vectors} * {self.width}"
+
+
+def swizzle(length: int, element_bytes: int) -> Swizzle | None:
+    """Returns the order of vectors with which eight rows that follow one another have equal columns in eight groups of banks, or
+    None where there is none, as when rows are no multiples of a vector.
+
+    length: elements of a row.
+    element_bytes: the size of an element.
+    """
+    width = VECTOR_BYTES // element_bytes
+    vectors, rest = divmod(length, width)
+    if rest or vectors & -vectors < min(vectors, GROUPS):
+        return None
+    orders = [Swizzle(min(vectors, GROUPS), rows, width) for rows in (1, 2, 4, 8)]
+    return next((each for each in orders if conflicts(each, length, element_bytes) == 1), None)
+
+
+def conflicts(order: Swizzle, length: int, element_bytes: int) -> int:
+    """Returns how many of eight vectors, at the start of eight rows that follow one another, are in one group of banks at most.
+
+    order: where the vectors are in their rows.
+    length: elements of a row.
+    element_bytes: the size of an element.
+
+    >>> conflicts(Swizzle(1, 1, 8), 32, 2), conflicts(Swizzle(4, 2, 8), 32, 2)
+    (4, 1)
+    """
+    groups = [(row * length + order.column(row, 0)) * element_bytes // VECTOR_BYTES % GROUPS for row in range(GROUPS)]
+    return max(map(groups.count, groups))

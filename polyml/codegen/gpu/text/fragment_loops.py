@@ -1,0 +1,153 @@
+"""The text of products by matrix instructions: which lane (thread of a warp) loads, multiplies and stores which elements.
+
+Fragments   ->   load_matrices(left[e1], &A_tile[slot][...]); multiply_matrices_f16(C_held[e1][e2], left[e1], right[e2]);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from polyml.codegen.gpu.fragment_layouts import LANES
+from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments, Operand
+from polyml.codegen.gpu.text.integers import condition
+from polyml.codegen.gpu.text.names import named
+from polyml.codegen.gpu.text.values import Text
+from polyml.codegen.gpu.text.vector_copies import Surroundings, VectorCopy, ring
+from polyml.quasi_affine.affine import Affine, Compare, conjunction
+
+_STEP = "    "
+
+
+def fragment_loop(found: Fragments, names: tuple[str, str], fenced: bool, around: Surroundings) -> Iterator[str]:
+    """Yields the C lines of a product: the warps load the sums, add to them chunk by chunk, and store them.
+
+    names: of the tiles of the left and the right operand.
+    fenced: whether the thread runs something before or behind it, so that the threads have to wait for one another.
+    """
+    loop, barrier = found.loop, around.dialect.barrier
+    copies = [
+        VectorCopy(each.tile, each.order, name, loop, found.chunk, SLOTS) for each, name in zip((found.left, found.right), names)
+    ]
+    lowers, uppers = ([around.renamed(each) for each in ends] for ends in (loop.lower, loop.upper))
+    runs = conjunction(*(Compare(">=", last - first) for first in lowers for last in uppers))
+    yield f"if ({condition(runs, around.use)}) {{"
+    for line in _starts(found):
+        yield _STEP + line
+    held = f"{named(found.sums.array)}_held"
+    m, n = found.parts
+    yield f"{_STEP}float {held}[{m}][{n}][{len(found.instruction.sums.rows)}];"
+    element, register = around.scop.arrays[found.sums.array].element, f"{held}[e0][e1][e2]"
+    memory = around.values.element(found.sums.array, [around.values.index(each) for each in _at_first_item(found)])
+    if fenced:
+        yield f"{_STEP}{barrier} // {named(found.sums.array)}: written by all threads before any reads what another has written"
+    yield from (_STEP + line for line in _for_sums(found, around, f"{register} = {around.values.loaded(memory, element).text};"))
+    yield from (_STEP + line for line in ring(copies, around, _chunk(found, copies, held, around)))
+    yield from (_STEP + line for line in _for_sums(found, around, f"{memory} = {around.values.stored(Text(register), element)};"))
+    if fenced:
+        yield f"{_STEP}{barrier} // {named(found.sums.array)}: written by all threads before any reads what another has written"
+    yield "}"
+
+
+def _starts(found: Fragments) -> Iterator[str]:
+    """Yields the C declarations of a thread's number in its warp, and of the warp's first row and column in the block."""
+    (rows, columns), across = found.extents, found.warps[1]
+    yield f"const int lane = thread % {LANES};"
+    yield f"const int {_warp_row(found)} = thread / {LANES * across} * {rows};"
+    yield f"const int {_warp_column(found)} = thread / {LANES} % {across} * {columns};"
+
+
+def _warp_row(found: Fragments) -> str:
+    return f"{found.rows.start}_warp"
+
+
+def _warp_column(found: Fragments) -> str:
+    return f"{found.columns.start}_warp"
+
+
+def _at_first_item(found: Fragments) -> list[Affine]:
+    """Returns the subscripts of a sum as functions of the iterations that it belongs to, in place of a thread's first ones and items."""
+    return [each.substitute({item: Affine() for item, _ in found.sums.items}) for each in found.sums.subscripts]
+
+
+def _for_sums(found: Fragments, around: Surroundings, line: str) -> Iterator[str]:
+    """Yields C lines that run a line for each sum that a lane has, with the sum's row and column under the names of the thread's first
+    iterations.
+    """
+    layout, index = found.instruction.sums, around.dialect.index
+    indent = ""
+    for name, count in zip(("e0", "e1", "e2"), (*found.parts, len(layout.rows))):
+        yield f"{indent}#pragma unroll"
+        yield f"{indent}for (int {name} = 0; {name} < {count}; {name}++)" + (" {" if name == "e2" else "")
+        indent += _STEP
+    row = f"{_warp_row(found)} + e0*{found.instruction.rows} + lane / 4{_by_bits('e2', layout.rows)}"
+    column = f"{_warp_column(found)} + e1*{found.instruction.columns} + lane % 4 * {layout.step}{_by_bits('e2', layout.columns)}"
+    yield f"{indent}const {index} {named(found.rows.start)} = {found.rows.block} + {row};"
+    yield f"{indent}const {index} {named(found.columns.start)} = {found.columns.block} + {column};"
+    yield indent + line
+    yield indent[len(_STEP) :] + "}"
+
+
+def _by_bits(name: str, table: Sequence[int], divisor: int = 1) -> str:
+    """Returns the C text of what a table has for a number, added to something: the sum of what it has for the number's bits.
+
+    name: the C text of the number times `divisor`, or a little more.
+    """
+    text = ""
+    for bit in range(len(table).bit_length() - 1):
+        if table[1 << bit]:
+            scale = divisor << bit
+            digit = f"{name} % 2" if scale == 1 else f"{name} / {scale} % 2"
+            text += f" + {digit}" + (f" * {table[1 << bit]}" if table[1 << bit] != 1 else "")
+    return text
+
+
+def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Surroundings) -> Iterator[str]:
+    """Yields the C lines that add the products of a chunk to the sums, in steps of the instruction's depth.
+
+    copies: the tiles of the left and the right operand.
+    held: the name of the sums.
+    """
+    instruction, (m, n) = found.instruction, found.parts
+    left, right = copies
+    length = next(each.extent for each in left.tile.dimensions if each.moves)
+    yield "#pragma unroll"
+    yield f"for (int e0 = 0; e0 < {length}; e0 += {instruction.depth}) {{"
+    yield f"{_STEP}unsigned int left[{m}][4], right[{n // 2}][4];"
+    one, other = instruction.left.origins, instruction.right.origins
+    both = (*other, *((row + instruction.columns, column) for row, column in other))  # of two neighbouring small matrices
+    sides = (
+        (found.left, left, "left", _warp_row(found), m, instruction.rows, one),
+        (found.right, right, "right", _warp_column(found), n // 2, 2 * instruction.columns, both),
+    )
+    for operand, copy, name, start, count, extent, origins in sides:
+        yield from (_STEP + line for line in _loads(operand, copy, (name, start, count, extent), origins, around))
+    yield f"{_STEP}#pragma unroll"
+    yield f"{_STEP}for (int e1 = 0; e1 < {m}; e1++)"
+    yield f"{_STEP * 2}#pragma unroll"
+    yield f"{_STEP * 2}for (int e2 = 0; e2 < {n}; e2++)"
+    multiply = around.use(f"multiply_matrices_{instruction.operand.name}")
+    yield f"{_STEP * 3}{multiply}({held}[e1][e2], left[e1], &right[e2 / 2][e2 % 2 * 2]);"
+    yield "}"
+
+
+def _loads(
+    operand: Operand, copy: VectorCopy, side: tuple[str, str, int, int], origins: Sequence[tuple[int, int]], around: Surroundings
+) -> Iterator[str]:
+    """Yields the C lines by which a warp loads an operand's small matrices from shared memory, four parts of 8 x 8 at once. Lane t
+    tells where row t % 8 of part t // 8 is; a transposed load gives the lanes columns in place of rows.
+
+    side: the name of the registers, that of the warp's first row in the block, how many loads there are, and the rows of each.
+    origins: row and column, in a small matrix, of each part.
+    """
+    name, start, count, extent = side
+    rows, columns = (_by_bits("lane", table, 8) for table in zip(*origins))
+    row, column = (f"e0 + lane % 8{columns}", f"{start} + e1*{extent}{rows}") if operand.across else (
+        f"{start} + e1*{extent} + lane % 8{rows}",
+        f"e0{columns}",
+    )  # fmt: skip
+    load = around.use("load_matrices_transposed" if operand.across else "load_matrices")
+    yield "#pragma unroll"
+    yield f"for (int e1 = 0; e1 < {count}; e1++) {{"
+    yield f"{_STEP}const int e2 = {row};"
+    yield f"{_STEP}{load}({name}[e1], &{copy.element('slot', 'e2', column)});"
+    yield "}"

@@ -1,0 +1,62 @@
+"""Device functions that are instructions of NVIDIA's GPUs: asynchronous copies to shared memory, and matrix instructions.
+
+`copy_vector` copies 16 bytes: where both addresses are multiples of 16 without waiting (cp.async), so that a later `wait_for_copies_N` has to
+follow; elements from `count` on are zeros. NVIDIA, PTX ISA 8.5, 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
+"""
+
+from __future__ import annotations
+
+import re
+
+from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS
+
+_COPY_VECTOR = """
+template <typename T>
+__device__ void copy_vector(T *to, const T *from, int count, bool aligned)
+{
+    const int most = 16 / sizeof(T);
+    count = count < 0 ? 0 : count > most ? most : count;
+    if (aligned)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from), "r"(count * (int)sizeof(T)) : "memory");
+    else
+        for (int e = 0; e < most; e++)
+            to[e] = e < count ? from[e] : (T)0;
+}"""
+_COMMIT_COPIES = """
+__device__ void commit_copies()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}"""
+_WAIT = """
+__device__ void wait_for_copies_NUMBER()
+{
+    asm volatile("cp.async.wait_group NUMBER;" ::: "memory");
+}"""
+_LOAD = """
+__device__ void NAME(unsigned int *to, const void *from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.TRANSshared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"((unsigned int)__cvta_generic_to_shared(from)) : "memory");
+}"""
+_MULTIPLY = """
+__device__ void multiply_matrices_TYPE(float *sums, const unsigned int *left, const unsigned int *right)
+{
+    asm("NAME {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+}"""
+
+
+def instruction(name: str) -> str | None:
+    """Returns the definition in CUDA C++ of the device function of this name; None where it is none of this module's."""
+    fixed = {
+        "copy_vector": _COPY_VECTOR,
+        "commit_copies": _COMMIT_COPIES,
+        "load_matrices": _LOAD.replace("NAME", "load_matrices").replace("TRANS", ""),
+        "load_matrices_transposed": _LOAD.replace("NAME", "load_matrices_transposed").replace("TRANS", "trans."),
+    }
+    if found := fixed.get(name):
+        return found.lstrip("\n")
+    if match := re.fullmatch(r"wait_for_copies_(\d)", name):
+        return _WAIT.replace("NUMBER", match[1]).lstrip("\n")
+    multiply = {f"multiply_matrices_{dtype.name}": each for dtype, each in INSTRUCTIONS.items()}.get(name)
+    if multiply is None:
+        return None
+    return _MULTIPLY.replace("NAME", multiply.name).replace("TYPE", multiply.operand.name).lstrip("\n")
