@@ -2,6 +2,9 @@
 
 Prints each kernel that nvcc refuses or whose registers do not suffice, and how many registers the others take. The exit status is 1 where
 one is refused.
+
+--emulate [--random N] [--order forward|backward|seeded] runs them in the emulator instead, and prints each that is wrong, that is not run
+or that makes a mistake, such as a race. The exit status is 1 where one is wrong.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ import numpy as np
 from polyml import kernels
 from polyml.kernels.arrays import workloads
 from tests.cuda.compiler import ARCHITECTURES, compiled, nvcc
+from tests.cuda.emulator import campaign
+from tests.cuda.emulator.launches import ORDERS, Run
 
 
 def texts(only: str = "") -> Iterator[tuple[str, str]]:
@@ -36,7 +41,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
     parser.add_argument("--only", default="", help="the programs whose names contain this text")
     parser.add_argument("--arch", default=",".join(ARCHITECTURES), help=f"some of {', '.join(ARCHITECTURES)}")
+    parser.add_argument("--emulate", action="store_true", help="run them in the emulator (tests/cuda/emulator)")
+    parser.add_argument("--random", type=int, default=0, help="how many random programs to emulate")
+    parser.add_argument("--seed", type=int, default=1, help="the number of the first random program, and of the order by chance")
+    parser.add_argument("--order", default="forward", choices=ORDERS, help="in which threads of a block run")
     options = parser.parse_args()
+    if options.emulate:
+        return campaign.emulate(options.only, range(options.seed, options.seed + options.random), Run(options.order, options.seed))
     compiler = nvcc()
     if compiler is None:
         parser.error("there is no nvcc; pip install polyml[gpu-test]")

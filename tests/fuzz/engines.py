@@ -182,9 +182,10 @@ _SCRIPTS = (  # take as long as all others together
     Engine("script", _scripted("strict")),
     Engine("script-sums", _scripted("reassociate"), reorders=True),
 )
-_DEVICES = (  # where OpenCL has a device
+_DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl", _on_device(in_turn=False)),
     Engine("opencl-in-turn", _on_device(in_turn=True)),
+    Engine("cuda", _compiled(fp="strict", target="cuda")),
 )
 NAMES = tuple(engine.name for engine in _ALL)
 SCRIPTS = tuple(engine.name for engine in _SCRIPTS)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 
+import polyml
 from polyml import kernels
 from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.errors import CompileError
@@ -59,8 +60,9 @@ def main() -> int:
     start, wrong, refused, total = time.monotonic(), 0, 0, 0
     if options.oclgrind:
         return watched(options.oclgrind, names, arrays, range(options.seed, options.seed + options.random), options.tile)
-    groups = [polybench(names, device=options.device)] if names else []
-    groups += [array_programs(arrays, device=options.device)] if arrays else []
+    target = polyml.Target.opencl(options.device)
+    groups = [polybench(names, target=target)] if names else []
+    groups += [array_programs(arrays, target=target)] if arrays else []
     for outcome in chain(*groups, _random(options.seed, options.random)):
         total += 1
         wrong += bool(outcome.problem)

@@ -22,20 +22,20 @@ class Outcome:
     refused: str = ""
 
 
-def polybench(names: tuple[str, ...] = kernels.NAMES, preset: str = "MINI", device: str = "") -> Iterator[Outcome]:
+def polybench(names: tuple[str, ...] = kernels.NAMES, preset: str = "MINI", target: object = "opencl") -> Iterator[Outcome]:
     """The kernels of PolyBench in loops."""
     for name in names:
         benchmark = kernels.load(name)
         size = benchmark.sizes[preset]
         arguments = benchmark.inputs(size, np.random.default_rng(0), benchmark.dtype)
         wanted = benchmark.reference(*copy.deepcopy(arguments).values())
-        refused = _ran(benchmark.kernel, tuple(arguments.values()), device)[1]
+        refused = _ran(benchmark.kernel, tuple(arguments.values()), target)[1]
         parts = benchmark.determined(size) if benchmark.determined else {}
         problems = (_difference(output, arguments[output], wanted[output], parts.get(output, ...)) for output in benchmark.outputs)
         yield Outcome(name, "" if refused else next(filter(None, problems), ""), refused)
 
 
-def array_programs(names: tuple[str, ...] = (), preset: str = "", device: str = "") -> Iterator[Outcome]:
+def array_programs(names: tuple[str, ...] = (), preset: str = "", target: object = "opencl") -> Iterator[Outcome]:
     """Programs as NumPy users write them; all of them where no names are given."""
     found = workloads()
     for name in names or found:
@@ -43,7 +43,7 @@ def array_programs(names: tuple[str, ...] = (), preset: str = "", device: str = 
         refused: list[str] = []
 
         def run(*arguments: object, kernel: object = workload.kernel, why: list[str] = refused) -> object:
-            result, reason = _ran(kernel, arguments, device)
+            result, reason = _ran(kernel, arguments, target)
             why.append(reason)
             return result
 
@@ -55,9 +55,9 @@ def _volume(size: dict[str, int]) -> int:
     return int(np.prod([max(each, 1) for each in size.values()], dtype=float))
 
 
-def _ran(kernel: object, arguments: tuple, device: str) -> tuple[object, str]:
+def _ran(kernel: object, arguments: tuple, target: object) -> tuple[object, str]:
     """(what the kernel returns on the device, why it did not run there)"""
-    on_device = polyml.kernel(kernel, target=polyml.Target.opencl(device), fallback="error")
+    on_device = polyml.kernel(kernel, target=target, fallback="error")
     try:
         return on_device(*arguments), ""
     except polyml.PolymlError as problem:

@@ -1,0 +1,145 @@
+"""g++, which makes the emulator and libraries of kernels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.cuda.emulator.ptx import as_calls
+
+_SOURCES = Path(__file__).parent / "runtime"
+_FLAGS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-w", "-fno-strict-aliasing", "-ffp-contract=off")
+_KERNEL_FLAGS = (
+    *_FLAGS,
+    "-fsanitize=thread,bounds",
+    "-fno-tree-vectorize",  # several accesses would become one
+    "-fno-tree-slp-vectorize",
+    "-fno-store-merging",
+)
+_KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)")
+_SHARED = re.compile(
+    r"__shared__\s+(?:__align__\(\d+\)\s*|alignas\(\d+\)\s*)?((?:unsigned |signed |long |const )*\w+)\s+(\w+)\s*\["
+)
+_BYTES = {
+    "char": 1,
+    "bool": 1,
+    "short": 2,
+    "__half": 2,
+    "__nv_bfloat16": 2,
+    "int": 4,
+    "unsigned": 4,
+    "float": 4,
+    "long": 8,
+    "double": 8,
+}
+_BYTES |= {"float2": 4, "float4": 4, "double2": 8, "uint2": 4, "uint4": 4, "int2": 4, "int4": 4, "uint32_t": 4, "uint16_t": 2}
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A KernelText says what of a kernel its text tells: its name, and (name, bytes of an element) of each parameter; 0 bytes: no array."""
+
+    name: str
+    parameters: tuple[tuple[str, int], ...]
+
+
+def compiler() -> str | None:
+    """Returns the path of g++, None where there is none."""
+    return shutil.which("g++")
+
+
+def kernels_of(text: str) -> tuple[KernelText, ...]:
+    """Returns the kernels of a CUDA text.
+
+    >>> kernels_of('extern "C" __global__ void __launch_bounds__(256)\\ncopy_0(double *__restrict__ B, const long long n)')
+    (KernelText(name='copy_0', parameters=(('B', 8), ('n', 0))),)
+    """
+    return tuple(
+        KernelText(name, tuple(map(_parameter, filter(str.strip, given.split(","))))) for name, given in _KERNEL.findall(text)
+    )
+
+
+def element_bytes(text: str) -> dict[str, int]:
+    """Returns { name of an array in shared memory: bytes of its elements }; for one name with several types the least."""
+    found: dict[str, int] = {}
+    for kind, name in _SHARED.findall(text):
+        found[name] = min(found.get(name, 16), _bytes(kind))
+    return found
+
+
+def _parameter(declaration: str) -> tuple[str, int]:
+    name = re.findall(r"\w+", declaration)[-1]
+    kind, is_pointer, _ = declaration.partition("*")
+    return name, _bytes(kind) if is_pointer else 0
+
+
+def _bytes(kind: str) -> int:
+    words = [word for word in kind.split() if word not in ("const", "signed")]
+    return _BYTES.get(words[-1], 8 if "long" in words else 1)
+
+
+@cache
+def runtime() -> Path:
+    """Returns the emulator's library, made at the first call on this machine for these sources."""
+    files = sorted(each for each in _SOURCES.rglob("*") if each.suffix in (".cpp", ".h"))
+    key = hashlib.sha256(b"".join(each.read_bytes() for each in files) + repr(_KERNEL_FLAGS).encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir(), f"polyml_cuda_emulator_{os.getuid()}", key)
+    if folder.exists():
+        return folder / "libemulator.so"
+    with tempfile.TemporaryDirectory() as made:
+        shutil.copytree(_SOURCES / "include", made, dirs_exist_ok=True)
+        _run(*_FLAGS, "-shared", *(str(each) for each in files if each.suffix == ".cpp"), "-o", f"{made}/libemulator.so")
+        _run(*_KERNEL_FLAGS, "-x", "c++-header", f"{made}/cuda_emulator.h", "-o", f"{made}/cuda_emulator.h.gch")
+        folder.parent.mkdir(exist_ok=True)
+        staged = tempfile.mkdtemp(dir=folder.parent)
+        shutil.copytree(made, staged, dirs_exist_ok=True)
+    try:
+        os.rename(staged, folder)
+    except OSError:  # another process was faster
+        shutil.rmtree(staged)
+    return folder / "libemulator.so"
+
+
+def library(text: str, path: Path) -> None:
+    """Compiles a CUDA text to a shared library for the emulator. Raises ValueError with what g++ says of an error."""
+    source, made = path.with_suffix(".cu"), path.with_suffix(".o")
+    calls = "".join(f"EMU_KERNEL({each.name})\n" for each in kernels_of(text))
+    source.write_text(f"{_for_gcc(text)}\n{calls}")
+    include = str(runtime().parent)
+    _run(*_KERNEL_FLAGS, "-I", include, "-include", f"{include}/cuda_emulator.h", "-x", "c++", "-c", str(source), "-o", str(made))
+    _run("-shared", str(made), "-o", str(path))
+
+
+def _for_gcc(text: str) -> str:
+    """Returns a CUDA text with what g++ writes in another way; lines keep their numbers."""
+    text = re.sub(r"#pragma unroll\b(?!\s+1\b).*", "#pragma GCC unroll 64", text)
+    return as_calls(text)
+
+
+def _run(*given: str) -> None:
+    ran = subprocess.run([compiler() or "g++", *given], capture_output=True, text=True)
+    if ran.returncode:
+        raise ValueError(ran.stderr)
+
+
+def lines_of(path: Path, offsets: list[int]) -> list[int]:
+    """Returns the lines of the CUDA text in which instructions stand whose places in a library are given; 0 where it is not known."""
+    if not offsets:
+        return []
+    ran = subprocess.run(
+        ["addr2line", "-i", "-a", "-e", str(path), *(f"{each:#x}" for each in offsets)], capture_output=True, text=True, check=True
+    )
+    found: list[int] = []
+    for line in ran.stdout.splitlines():
+        if line.startswith("0x"):
+            found.append(0)
+        elif place := re.search(r"\.cu:(\d+)", line):  # the innermost call comes first, in a header where an intrinsic is inlined
+            found[-1] = found[-1] or int(place[1])
+    return found

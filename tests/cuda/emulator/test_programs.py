@@ -1,0 +1,46 @@
+"""polyml's kernels in the emulator: right in every order of threads, and without a fault."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.errors import CompileError
+from polyml.schedule.gpu import launch_plan
+from tests.cuda.emulator.campaign import outcomes
+from tests.cuda.emulator.compiler import compiler
+from tests.cuda.emulator.driver import Emulator, emulated
+from tests.cuda.emulator.launches import ORDERS, Run
+from tests.gpu import kernels
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no g++")
+
+
+@pytest.mark.parametrize("name", ["atax", "jacobi_1d", "durbin", "nussinov", "layernorm", "black_scholes"])
+def test_kernels_equal_their_references(name):
+    found = list(outcomes(name))
+    assert found and not any(each.problem or each.refused for each in found), found
+
+
+def test_random_programs_equal_plain_python():
+    assert not any(each.problem or each.refused for each in outcomes("no such kernel", range(1, 6)))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_product_of_matrices_in_tiles_is_right_in_every_order_of_threads(order, monkeypatch):
+    monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    rng = np.random.default_rng(0)
+    A, B = rng.random((37, 45), np.float32), rng.random((45, 70), np.float32)
+    C = np.zeros((37, 70), np.float32)
+    with emulated(Emulator(Run(order, 3))):
+        polyml.kernel(kernels.gemm, target="cuda", fallback="error")(C, A, B)
+    assert np.allclose(C, A @ B, rtol=1e-5)
+
+
+def test_a_text_that_gcc_refuses_is_an_error_with_its_messages():
+    with pytest.raises(CompileError, match=r"(?s)g\+\+ refuses a kernel.*no_such_function"):
+        Emulator().compile('extern "C" __global__ void k(int *A)\n{\n    no_such_function(A);\n}\n')
+
+
+def test_memory_that_there_is_not_is_an_error():
+    with pytest.raises(polyml.PolymlMemoryError, match="1,000,000,000,000 bytes"):
+        Emulator().allocate(10**12)
