@@ -83,6 +83,7 @@ class Launch:
     versions: what a thread runs, in terms of the sizes, the host's loops and the axes' `start`: that one whose condition
         holds.
     blocks: the names along each axis on which a block has more than one iteration.
+    serial: why there is one thread alone; "" where there are several.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Launch:
     axes: tuple[LaunchAxis, ...]
     versions: tuple[Version, ...]
     blocks: tuple[BlockAxis, ...] = ()
+    serial: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]
         )
         return Launch(name, host, tuple(axes), (_only_version(inside, body, context),), blocks)
     body = reduce(_with_items, items, nest.body)
-    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, _Given(scop, sums)), blocks)
+    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, _Given(scop, sums)), blocks, nest.serial)
 
 
 def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:

@@ -94,59 +94,11 @@ def test_a_block_runs_a_version_as_a_whole(sizes):
 
 
 def test_the_text_has_a_barrier_before_and_behind_what_reads_a_tile():
-    text = polyml.kernel(kernels.gemm).inspect_cuda("f32[:, :]", "f32[:, :]", "f32[:, :]")
-    assert (
-        text.partition("__launch_bounds__(256)")[2].partition("    else {")[0]
-        == """
-gemm_0(float *__restrict__ C, const float *__restrict__ A, const float *__restrict__ B, const long long A_1, const long long B_1, const long long C_0, const long long C_1, const long long first_i)
-{
-    __shared__ float A_tile[16][132];
-    __shared__ float B_tile[16][128];
-    const int j_thread = threadIdx.x;
-    const long long j_block = (long long)blockIdx.x * 128;
-    const long long j = j_block + j_thread*8;
-    const int i_thread = threadIdx.y;
-    const long long i_block = (long long)(blockIdx.y + first_i) * 128;
-    const long long i = i_block + i_thread*8;
-    const int thread = (threadIdx.y)*16 + threadIdx.x;
-    if (C_0 > i_block + 127 && C_1 > j_block + 127) {
-        if (A_1 > 0) {
-            float C_held[8][8];
-            #pragma unroll
-            for (int j_item = 0; j_item < 8; j_item++)
-                #pragma unroll
-                for (int i_item = 0; i_item < 8; i_item++)
-                    C_held[j_item][i_item] = C[(i + i_item)*C_1 + j + j_item];
-            for (long long k_chunk = 0; k_chunk < A_1; k_chunk += 16) {
-                for (int e = thread; e < 2048; e += 256) {
-                    const int e1 = e % 16;
-                    const int e0 = e / 16;
-                    if (e1 + k_chunk < A_1)
-                        A_tile[e1][e0] = A[(e0 + i_block)*A_1 + e1 + k_chunk];
-                }
-                for (int e = thread; e < 2048; e += 256) {
-                    const int e1 = e % 128;
-                    const int e0 = e / 128;
-                    if (e0 + k_chunk < A_1)
-                        B_tile[e0][e1] = B[(e0 + k_chunk)*B_1 + e1 + j_block];
-                }
-                __syncthreads(); // A_tile and B_tile: filled by all threads before any reads
-                for (long long k = k_chunk; k < min_index(A_1, k_chunk + 16); k++) {
-                    #pragma unroll
-                    for (long long j_item = 0; j_item < 8; j_item++) {
-                        #pragma unroll
-                        for (long long i_item = 0; i_item < 8; i_item++)
-                            C_held[j_item][i_item] = C_held[j_item][i_item] + A_tile[k - k_chunk][i_item + 8*i_thread] * B_tile[k - k_chunk][j_item + 8*j_thread];
-                    }
-                }
-                __syncthreads(); // A_tile and B_tile: read by all threads before any fills them again
-            }
-            #pragma unroll
-            for (int j_item = 0; j_item < 8; j_item++)
-                #pragma unroll
-                for (int i_item = 0; i_item < 8; i_item++)
-                    C[(i + i_item)*C_1 + j + j_item] = C_held[j_item][i_item];
-        }
-    }
-"""
-    )
+    text = polyml.kernel(kernels.gemm).inspect_cuda("f32[:, :]", "f32[:, :]", "f32[:, :]").partition("    else {")[0]
+    assert "__shared__ float A_tile[16][132];" in text and "__shared__ float B_tile[16][128];" in text
+    fills, first, reads, second = (text.index(part) for part in (
+        "B_tile[e0][e1] = B[", "__syncthreads();  // A_tile and B_tile: filled by all threads before any reads",
+        "C_held[j_item][i_item] += A_tile[", "__syncthreads();  // A_tile and B_tile: read by all threads before any fills them again",
+    ))  # fmt: skip
+    assert text.index("A_tile[e1][e0] = A[") < fills < first < reads < second
+    assert text.count("__syncthreads()") == 2

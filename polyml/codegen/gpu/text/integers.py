@@ -10,7 +10,7 @@ Use = Callable[[str], str]  # the name of a device function, once told that it i
 
 
 def integer(value: Affine, use: Use) -> str:
-    """Returns the C text of an integer expression, a sum without parentheses around it.
+    """Returns the C text of an integer expression, a sum without parentheses around it; what is subtracted comes last.
 
     use: is called with the names of device functions that the text needs.
     """
@@ -20,6 +20,8 @@ def integer(value: Affine, use: Use) -> str:
         parts.append((" - " if factor < 0 else " + ") + (text if abs(factor) == 1 else f"{abs(factor)}*{text}"))
     if value.constant or not parts:
         parts.append((" - " if value.constant < 0 else " + ") + str(abs(value.constant)))
+    if parts[0].startswith(" - "):
+        parts.sort(key=lambda part: part.startswith(" - "))
     text = "".join(parts)
     return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
@@ -56,6 +58,29 @@ def extreme(op: str, operands: Sequence[Affine], use: Use) -> str:
     return text
 
 
+def row_major(subscripts: Sequence[str], sizes: Sequence[str]) -> str:
+    """Returns the C text of the number of an array's element that is stored row by row.
+
+    subscripts: the C texts of the subscripts, by dimension; each is a sum, or binds more tightly than one.
+    sizes: the C texts of the array's sizes from the second dimension on, as factors.
+
+    >>> row_major(["i + 1", "0", "-j"], ["n", "m"])
+    '(i + 1)*n*m - j'
+    """
+    offset = subscripts[0] if subscripts else "0"
+    is_product = False
+    for text, size in zip(subscripts[1:], sizes):
+        if offset in ("0", "1"):
+            rows = size if offset == "1" else ""
+        else:
+            is_factor = is_product or offset.isidentifier() or offset.isdigit()
+            rows = f"{offset if is_factor else f'({offset})'}*{size}"
+        is_product = bool(rows) and text == "0"
+        added = f" - {text[1:]}" if text.startswith("-") else f" + {text}"
+        offset = rows + added if rows and text != "0" else rows or text
+    return offset
+
+
 def condition(value: Condition, use: Use) -> str:
     """Returns the C text of a condition, without parentheses around it.
 
@@ -73,7 +98,7 @@ def condition(value: Condition, use: Use) -> str:
 
 
 def _comparison(value: Compare, use: Use) -> str:
-    """Returns the C text of a comparison of two sides with positive terms: i < n rather than n >= i + 1."""
+    """Returns the C text of a comparison of two sides with positive terms: i < n rather than n >= i + 1, or n > i."""
     terms, constant = value.expr.terms, value.expr.constant
     left = tuple((a, c) for a, c in terms if c > 0)
     right = tuple((a, -c) for a, c in terms if c < 0)
@@ -81,6 +106,6 @@ def _comparison(value: Compare, use: Use) -> str:
     if op != "==" and constant < 0:  # a >= b + 1 is a > b
         op, flipped, constant = ">", "<", constant + 1
     big, small = Affine(max(constant, 0), left), Affine(max(-constant, 0), right)
-    if right and (len(left) < len(right) or len(left) == len(right) and constant >= 0 and op == ">"):
+    if right and (op == ">" or len(left) < len(right)):
         return f"{integer(small, use)} {flipped} {integer(big, use)}"
     return f"{integer(big, use)} {op} {integer(small, use)}"

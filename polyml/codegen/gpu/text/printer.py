@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from typing import TypeVar, cast
+
+import islpy as isl
 
 from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
@@ -17,10 +20,12 @@ from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.fragment_loops import fragment_loop
 from polyml.codegen.gpu.text.functions import definitions
-from polyml.codegen.gpu.text.integers import condition, extreme, factor
+from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
+from polyml.codegen.gpu.text.integers import condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.text.values import Needs, Text, Values
 from polyml.codegen.gpu.text.vector_copies import Surroundings, VectorCopy
+from polyml.codegen.gpu.text.wrapping import wrapped
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.dtypes import DType
@@ -92,7 +97,9 @@ class _KernelText:
         self._arrays: dict[str, bool] = {}
         self._integers: dict[str, None] = {}
         self._outer = outer_names(launch, scop)
+        self._known = _running(launch, scop)
         self._begin(launch.versions[0])
+        self._tells_lines = len(source_lines(launch, scop)) > 1
         self._filled: list[Registers] = []
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
         self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
@@ -130,8 +137,9 @@ class _KernelText:
         starts = [_STEP + line for line in (*self._shared.values(), *self._starts())]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
-        head = f"{self._dialect.kernel} {bounds}\n{self._launch.name}({', '.join(self._parameters())})"
-        return "\n".join([f"{head}\n{{", *starts, *body, "}"])
+        head = f"{self._launch.name}({', '.join(self._parameters())})"
+        lines = [*heading(self._launch, self._scop), f"{self._dialect.kernel} {bounds}", head, "{", *starts, *body, "}"]
+        return "\n".join(each for line in lines for each in wrapped(line))
 
     def _starts(self) -> Iterator[str]:
         """Yields the C lines that declare a thread's first iteration along each axis, and, if the block has tiles in shared memory,
@@ -149,7 +157,7 @@ class _KernelText:
         if shares:
             *others, (linear, _) = zip(self._dialect.thread, self._launch.axes)
             for own, axis in reversed(others):
-                linear = f"({linear})*{axis.threads} + {own}"
+                linear = f"{linear if linear in self._dialect.thread else f'({linear})'}*{axis.threads} + {own}"
             yield f"const int thread = {linear};"
 
     def _block_start(self, number: int, axis: LaunchAxis) -> str:
@@ -271,12 +279,12 @@ class _KernelText:
         yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {CHUNK}) {{"
         for tile, name in tiled:
             yield from (_STEP + line for line in self._copy(tile, name, tiles))
-        yield f"{_STEP}{self._dialect.barrier} // {names}: filled by all threads before any reads"
+        yield f"{_STEP}{self._dialect.barrier}  // {names}: filled by all threads before any reads"
         self._tiles = tiled
         inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (CHUNK - 1)))
         yield from (_STEP + line for line in self._lines(inner))
         self._tiles = []
-        yield f"{_STEP}{self._dialect.barrier} // {names}: read by all threads before any fills them again"
+        yield f"{_STEP}{self._dialect.barrier}  // {names}: read by all threads before any fills them again"
         yield "}"
 
     def _fragments(self, found: Fragments) -> Iterator[str]:
@@ -346,6 +354,8 @@ class _KernelText:
     def _instance(self, node: Instance) -> Iterator[str]:
         """Yields the C lines of an instance, in braces unless they are one line."""
         lines = self._values.assignment(self._scop.statements[node.statement], node.point)
+        if self._tells_lines and (line := line_of(node, self._scop)):
+            lines[-1] += f"  // {line}"
         if len(lines) == 1:
             yield lines[0]
             return
@@ -368,12 +378,9 @@ class _KernelText:
                 indices = (self._values.index(each.index) for each in tile.stored)
                 return name + "".join(f"[{index}]" for index in indices)
         self._arrays.setdefault(array, False)
-        offset = texts[0] if texts else "0"
-        for text, extent in zip(texts[1:], self._scop.arrays[array].shape[1:]):
-            size = factor(self._renamed(self._table.affine(extent)), self._use)
-            rows = offset if offset.isidentifier() or offset.isdigit() else f"({offset})"
-            offset = f"{rows}*{size} + {f'({text})' if '?' in text else text}"
-        return f"{named(array)}[{offset}]"
+        extents = [self._table.affine(extent.gist_params(self._known)) for extent in self._scop.arrays[array].shape[1:]]
+        sizes = [factor(self._renamed(each), self._use) for each in extents]
+        return f"{named(array)}[{row_major(texts, sizes)}]"
 
     def _same(self, some: tuple[Affine, ...], others: tuple[Affine, ...]) -> bool:
         """Returns whether two lists of subscripts are the same after loop variables have got their names in the C text."""
@@ -390,3 +397,9 @@ class _KernelText:
     def _use(self, function: str) -> str:
         """Returns the name of a device function, and notes that the kernel calls it."""
         return self.needs.function(function)
+
+
+def _running(launch: Launch, scop: Scop) -> isl.Set:
+    """Returns { : ... }, a condition on the sizes that holds wherever the launch runs an instance."""
+    nodes = (node for version in launch.versions for node in instances(version.body))
+    return reduce(isl.Set.union, (scop.statements[node.statement].domain.params() for node in nodes)).intersect(scop.checked)

@@ -7,7 +7,6 @@ a condition or may fail; `?:` and `&&` keep everything else from being computed 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,12 +16,13 @@ from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import suffix
 from polyml.codegen.gpu.text.integers import integer
 from polyml.codegen.gpu.text.names import number_name
+from polyml.codegen.gpu.text.shared_values import shared
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.dtypes import BF16, F16, HALVES, PYINT, DType
+from polyml.dtypes import BF16, F16, F32, F64, HALVES, PYINT, DType
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import MATH_NAMES
-from polyml.model.core.nest import always_fits, children
+from polyml.model.core.nest import always_fits
 from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Scop, Statement, Value
 from polyml.quasi_affine.affine import Affine
 
@@ -40,6 +40,7 @@ _CHECKED = {
 }  # fmt: skip
 _NAMED = {"//": "floor_divide", "%": "remainder", "<<": "shift_left", ">>": "shift_right", "min": "first_min", "max": "first_max"}
 _WRAPS = "+-*"
+_UPDATES = ("+", "-", "*", "/")
 _SAME_IN_C = frozenset(
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc rint erf cbrt fmod hypot copysign".split()
 )
@@ -91,8 +92,12 @@ class Values:
         """Returns the lines of C that run one instance of the statement. point: the values of its iterators."""
         instance = _StatementText(self, statement, dict(zip(statement.iterators, point, strict=True)))
         target = instance.access(statement.write)
+        element = self.scop.arrays[statement.write.array].element
+        added = instance.added_to(target, element)
+        if added:
+            return [*instance.constants, f"{added};"]
         value = instance.value(statement.value)
-        stored = self.stored(value, self.scop.arrays[statement.write.array].element)
+        stored = self.stored(value, element)
         return [*instance.constants, f"{target} = {stored};"]
 
     def stored(self, value: Text, element: DType) -> str:
@@ -149,7 +154,7 @@ class _StatementText:
 
     def __init__(self, values: Values, statement: Statement, point: Mapping[str, Affine]):
         self._values, self._statement, self._point = values, statement, point
-        self._shared = _shared(statement)
+        self._shared = shared(statement)
         self._known: dict[int, Text] = {}
         self.constants: list[str] = []
 
@@ -157,6 +162,17 @@ class _StatementText:
         """Returns the C text of the element that the access refers to."""
         subscripts = tuple(e.substitute(self._point) for e in self._values.subscripts(access))
         return self._values.element(access.array, [self._values.index(each) for each in subscripts], subscripts)
+
+    def added_to(self, target: str, element: DType) -> str:
+        """Returns the C text of the statement as `target += value`, with any of the operators + - * and / on floats; "" where it
+        is no such update of its element.
+        """
+        e = self._statement.value
+        if not isinstance(e, syntax.Binary) or e.op not in _UPDATES or e.dtype != element or element not in (F32, F64):
+            return ""
+        if not isinstance(e.left, Load) or self.value(e.left).text != target:
+            return ""
+        return f"{target} {e.op}= {self.value(e.right).text}"
 
     def value(self, e: Value) -> Text:
         """Returns the C text of a value; where several operands share the value, this is the name of a constant."""
@@ -180,7 +196,7 @@ class _StatementText:
         if isinstance(e, ScalarArg):
             return self._values.loaded(self._values.number(e.name, e.dtype), e.dtype)
         if isinstance(e, Gather):
-            subscripts = [self.value(each).text for each in e.indices]
+            subscripts = [self.value(each).within(_SUM) for each in e.indices]
             return self._values.loaded(self._values.element(e.array, subscripts), self._values.scop.arrays[e.array].element)
         if isinstance(e, syntax.Const):
             return self._constant(e.value, e.dtype)
@@ -364,33 +380,3 @@ def _float(value: float, is_double: bool) -> Text:
         return Text(text, _PREFIX if text.startswith("-") else _ATOM)
     text = repr(value)
     return Text(text + ("" if is_double else "f"), _PREFIX if text.startswith("-") else _ATOM)
-
-
-def _shared(statement: Statement) -> set[int]:
-    """Returns the ids of the sub-trees of the statement's value that are operands more than once, and that can be computed before
-    the statement since nothing in them may fail.
-    """
-    uses: Counter[int] = Counter()
-    unsafe: dict[int, bool] = {}
-
-    def visit(e: Value) -> bool:
-        uses[id(e)] += 1
-        if uses[id(e)] > 1:
-            return unsafe[id(e)]
-        inside = [visit(child) for child in children(e)]
-        unsafe[id(e)] = any(inside) or _may_fail(e, statement)
-        return unsafe[id(e)]
-
-    visit(statement.value)
-    return {key for key, count in uses.items() if count > 1 and not unsafe[key]}
-
-
-def _may_fail(e: Value, statement: Statement) -> bool:
-    """Returns whether the value's own operation, its operands aside, may make the call fail or load outside of an array."""
-    if isinstance(e, Load):
-        return statement.reads[e.access].may
-    if isinstance(e, Gather):
-        return True
-    if isinstance(e, syntax.Cast):
-        return PYINT in (e.to, e.operand.dtype)
-    return isinstance(e, (syntax.Unary, syntax.Binary)) and (e.dtype == PYINT or isinstance(e, syntax.Binary) and e.op == "**")

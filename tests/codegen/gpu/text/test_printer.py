@@ -14,25 +14,30 @@ def smooth(A, B):
             B[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
 
 
-OPENCL = """\
-__kernel void __attribute__((reqd_work_group_size(32, 8, 1)))
+HEADING = """\
+// test_printer.py:14: B[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+// blocks of 32 x 8 = 256 threads: along x for j, along y for i
+"""
+OPENCL = f"""\
+{HEADING}__kernel void __attribute__((reqd_work_group_size(32, 8, 1)))
 smooth_0(__global float *restrict B, __global const float *restrict A, const long B_1, const long m, const long n)
-{
+{{
     const long j = (long)get_group_id(0) * 32 + get_local_id(0);
     const long i = (long)get_group_id(1) * 8 + get_local_id(1);
-    if (i > 0 && j > 0 && m > j + 1 && n > i + 1)
+    if (i > 0 && j > 0 && j + 1 < m && i + 1 < n)
         B[i*B_1 + j] = 0.25f * (A[(i - 1)*m + j] + A[(i + 1)*m + j] + A[i*m + j - 1] + A[i*m + j + 1]);
-}
+}}
 """
-CUDA = """\
-extern "C" __global__ void __launch_bounds__(256)
-smooth_0(float *__restrict__ B, const float *__restrict__ A, const long long B_1, const long long m, const long long n, const long long first_i)
-{
+CUDA = f"""\
+{HEADING}extern "C" __global__ void __launch_bounds__(256)
+smooth_0(float *__restrict__ B, const float *__restrict__ A, const long long B_1, const long long m, const long long n,
+    const long long first_i)
+{{
     const long long j = (long long)blockIdx.x * 32 + threadIdx.x;
     const long long i = (long long)(blockIdx.y + first_i) * 8 + threadIdx.y;
-    if (i > 0 && j > 0 && m > j + 1 && n > i + 1)
+    if (i > 0 && j > 0 && j + 1 < m && i + 1 < n)
         B[i*B_1 + j] = 0.25f * (A[(i - 1)*m + j] + A[(i + 1)*m + j] + A[i*m + j - 1] + A[i*m + j + 1]);
-}
+}}
 """
 
 
@@ -106,7 +111,7 @@ def test_functions_of_complex_numbers_are_device_functions():
             y[i] = np.arctan(z[i])
 
     kernel = polyml.kernel(spectrum)
-    assert "= complex_arctan(z[0*z_0 + i], z[1*z_0 + i]).imag;" in kernel.inspect_opencl("c128[:]", "c128[:]")
+    assert "= complex_arctan(z[i], z[z_0 + i]).imag;" in kernel.inspect_opencl("c128[:]", "c128[:]")
     text = kernel.inspect_cuda("c128[:]", "c128[:]")
     assert text.count("__device__ complex_number complex_arctanh(double x, double y)") == 1
     assert text.startswith("#ifndef INFINITY")
@@ -120,3 +125,27 @@ def test_what_is_not_finite_has_the_type_of_a_double():
     text = polyml.kernel(ends).inspect_opencl("f64[:]", "f64[:]")
     assert "copysign((double)INFINITY, x[i]) + atan2(x[i], (double)-INFINITY)" in text
     assert "copysign(INFINITY, x[i])" in polyml.kernel(ends).inspect_opencl("f32[:]", "f32[:]")
+
+
+def test_what_is_added_to_an_element_is_written_so():
+    def updates(x, y, n):
+        for i in range(x.shape[0]):
+            x[i] = x[i] * (y[i] + 1)
+            y[i] = y[i] - x[i] - 2
+            n[i] += 1
+
+    text = polyml.kernel(updates).inspect_opencl("f64[:]", "f64[:]", "i32[:]")
+    assert "x[i] *= y[i] + 1.0;" in text  # y[i] - x[i] is subtracted from first: C's -= would round another difference
+    assert "y[i] = y[i] - x[i] - 2.0;" in text and "n[i] = (int)(" in text
+
+
+def test_sizes_that_are_clear_where_a_thread_runs_have_no_tests():
+    def inner(x):
+        y = np.zeros((x.shape[0] - 2, x.shape[1] - 2))
+        for i in range(y.shape[0]):
+            for j in range(y.shape[1]):
+                y[i, j] = x[i, j]
+        return y
+
+    text = polyml.kernel(inner).inspect_opencl("f64[:, :]")
+    assert "[i*(x_1 - 2) + j] = x[i*x_1 + j];" in text and "?" not in text

@@ -1,0 +1,70 @@
+"""Comments of the text of kernels for GPUs: which lines of the source a kernel runs, and which loops its blocks and threads stand for.
+
+// smooth.py:8: B[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j])
+// blocks of 32 x 8 threads: along x for j, along y for i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from pathlib import PurePath
+
+from polyml.codegen.gpu.program import Launch
+from polyml.codegen.ir.program import Instance, instances
+from polyml.model.core.scop import Scop
+from polyml.source import Loc
+
+_MOST_LINES = 6  # of the source that a heading shows
+_MOST_CHARACTERS = 120  # of a line of the source
+_AXES = "xyz"
+
+
+def heading(launch: Launch, scop: Scop) -> Iterator[str]:
+    """Yields the lines of C comments that stand before a launch's kernel: the lines of the source that it runs, when the host starts it,
+    and what its blocks and threads are.
+    """
+    places = source_lines(launch, scop)
+    for place in places[:_MOST_LINES]:
+        line = place.source.line(place.line).strip()
+        text = line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
+        shown = f"// {PurePath(place.source.file).name}:{place.line}: {text}"
+        yield shown.rstrip("\\ ")  # a backslash would make the next line a part of the comment
+    if len(places) > _MOST_LINES:
+        yield f"// and {len(places) - _MOST_LINES} lines more, to line {places[-1].line}"
+    if launch.host:
+        yield f"// one launch for each iteration of {', '.join(launch.host)}"
+    if not launch.axes:
+        yield f"// one thread{f': {launch.serial}' if launch.serial else ''}"
+    else:
+        yield f"// {_blocks(launch)}"
+
+
+def source_lines(launch: Launch, scop: Scop) -> list[Loc]:
+    """Returns a place in each line of the source that the launch runs, in the order of the lines."""
+    found = {}
+    for instance in instances(tuple(node for version in launch.versions for node in version.body)):
+        place = scop.statements[instance.statement].loc
+        if place is not None:
+            found.setdefault((place.source.file, place.line), place)
+    return [found[key] for key in sorted(found)]
+
+
+def line_of(instance: Instance, scop: Scop) -> str:
+    """Returns "line 8", the line of the source that an instance of a statement comes from; "" where there is none."""
+    place = scop.statements[instance.statement].loc
+    return "" if place is None else f"line {place.line}"
+
+
+def _blocks(launch: Launch) -> str:
+    """Returns what blocks and threads of a launch are, as in `blocks of 32 x 8 threads: along x for j, along y for i`."""
+    threads = [axis.threads for axis in launch.axes if axis.threads > 1] or [1]
+    items = [axis.items for axis in launch.axes]
+    shape = " x ".join(map(str, threads))
+    total = f" = {prod(threads)}" if len(threads) > 1 else ""
+    iterations = f", each with {' x '.join(map(str, items))} iterations" if max(items) > 1 else ""
+    along: dict[str, list[str]] = {}
+    for number, axis in enumerate(launch.axes):
+        along.setdefault(_AXES[min(number, 2)], []).append(axis.loop)
+    told = ", ".join(f"along {axis} for {' and '.join(loops)}" for axis, loops in along.items())
+    return f"blocks of {shape}{total} thread{'s' if prod(threads) > 1 else ''}{iterations}: {told}"
