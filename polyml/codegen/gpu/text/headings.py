@@ -42,7 +42,7 @@ def heading(launch: Launch, scop: Scop) -> Iterator[str]:
 
 def source_lines(launch: Launch, scop: Scop) -> list[Loc]:
     """Returns a place in each line of the source that the launch runs, in the order of the lines."""
-    found = {}
+    found: dict[tuple[str, int], Loc] = {}
     for instance in instances(tuple(node for version in launch.versions for node in version.body)):
         place = scop.statements[instance.statement].loc
         if place is not None:
