@@ -401,5 +401,6 @@ class _KernelText:
 
 def _running(launch: Launch, scop: Scop) -> isl.Set:
     """Returns { : ... }, a condition on the sizes that holds wherever the launch runs an instance."""
-    nodes = (node for version in launch.versions for node in instances(version.body))
-    return reduce(isl.Set.union, (scop.statements[node.statement].domain.params() for node in nodes)).intersect(scop.checked)
+    nodes = instances(tuple(node for version in launch.versions for node in version.body))
+    where = [scop.statements[node.statement].domain.params() for node in nodes]
+    return reduce(isl.Set.union, where, isl.Set.empty(scop.checked.get_space())).intersect(scop.checked)

@@ -149,3 +149,12 @@ def test_sizes_that_are_clear_where_a_thread_runs_have_no_tests():
 
     text = polyml.kernel(inner).inspect_opencl("f64[:, :]")
     assert "[i*(x_1 - 2) + j] = x[i*x_1 + j];" in text and "?" not in text
+
+
+def test_a_kernel_without_instances_does_nothing():
+    def unused(x):
+        t = np.ones(x.shape[0])
+        t[0] = x[0]
+        return x
+
+    assert "{\n}\n" in polyml.kernel(unused).inspect_opencl("f64[:]")
