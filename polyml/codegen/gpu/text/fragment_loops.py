@@ -39,12 +39,12 @@ def fragment_loop(found: Fragments, names: tuple[str, str], fenced: bool, around
     element, register = around.scop.arrays[found.sums.array].element, f"{held}[e0][e1][e2]"
     memory = around.values.element(found.sums.array, [around.values.index(each) for each in _at_first_item(found)])
     if fenced:
-        yield f"{_STEP}{barrier} // {named(found.sums.array)}: written by all threads before any reads what another has written"
+        yield f"{_STEP}{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"
     yield from (_STEP + line for line in _for_sums(found, around, f"{register} = {around.values.loaded(memory, element).text};"))
     yield from (_STEP + line for line in ring(copies, around, _chunk(found, copies, held, around)))
     yield from (_STEP + line for line in _for_sums(found, around, f"{memory} = {around.values.stored(Text(register), element)};"))
     if fenced:
-        yield f"{_STEP}{barrier} // {named(found.sums.array)}: written by all threads before any reads what another has written"
+        yield f"{_STEP}{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"
     yield "}"
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from polyml.codegen.gpu.program import Launch, LaunchAxis, Version
+from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.ir.program import loops
 from polyml.model.core.scop import Scop
 
@@ -32,6 +33,19 @@ def first_block(axis: LaunchAxis) -> str:
 def block_count(axis: LaunchAxis) -> str:
     """Returns the name of the kernel's parameter that is how many blocks the axis has."""
     return f"blocks_{axis.start}"
+
+
+def block_number(number: int, launch: Launch, dialect: Dialect) -> str:
+    """Returns the C text of the number of a thread's block along an axis. Axes from the third one on share the third axis of the grid.
+
+    number: that of the axis, from 0 on.
+    """
+    text, axes = dialect.block[min(number, 2)], launch.axes
+    if len(axes) <= 3 or number < 2:
+        return text
+    for axis in axes[2:number]:
+        text = f"{text} / {block_count(axis)}"
+    return f"({text} % {block_count(axes[number])})" if number < len(axes) - 1 else f"({text})"
 
 
 def named(name: str) -> str:

@@ -22,7 +22,7 @@ from polyml.codegen.gpu.text.fragment_loops import fragment_loop
 from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
 from polyml.codegen.gpu.text.integers import condition, extreme, factor, row_major
-from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
+from polyml.codegen.gpu.text.names import block_count, block_number, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.text.values import Needs, Text, Values
 from polyml.codegen.gpu.text.vector_copies import Surroundings, VectorCopy
 from polyml.codegen.gpu.text.wrapping import wrapped
@@ -162,23 +162,10 @@ class _KernelText:
 
     def _block_start(self, number: int, axis: LaunchAxis) -> str:
         """Returns the C text of a block's first iteration along an axis. number: that of the axis, from 0 on."""
-        block, extent = self._block_number(number), axis.threads * axis.items
+        block, extent = block_number(number, self._launch, self._dialect), axis.threads * axis.items
         if number in self._firsts:
             block = f"({block} + {first_block(axis)})"
         return f"({self._dialect.index}){block} * {extent}" if extent > 1 else f"({self._dialect.index}){block}"
-
-    def _block_number(self, number: int) -> str:
-        """Returns the C text of the number of a thread's block along an axis. Axes from the third one on share the third axis of
-        the grid.
-
-        number: that of the axis, from 0 on.
-        """
-        text, axes = self._dialect.block[min(number, 2)], self._launch.axes
-        if len(axes) <= 3 or number < 2:
-            return text
-        for axis in axes[2:number]:
-            text = f"{text} / {block_count(axis)}"
-        return f"({text} % {block_count(axes[number])})" if number in self._extents else f"({text})"
 
     def _parameters(self) -> Iterator[str]:
         """Yields the declarations of the kernel's parameters, in order."""

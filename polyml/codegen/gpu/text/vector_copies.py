@@ -149,7 +149,7 @@ def ring(copies: list[VectorCopy], around: Surroundings, compute: Iterator[str])
     start = extreme("max", [around.renamed(each - ahead) for each in loop.lower], around.use)
     yield f"for ({around.dialect.index} {chunk} = {start}; {chunk} < {end}; {chunk} += {length}) {{"
     yield f"{_STEP}{around.use(f'wait_for_copies_{slots - 2}')}();"
-    yield f"{_STEP}{around.dialect.barrier} // {names}: filled by all threads before any reads; read by all before any fills them again"
+    yield f"{_STEP}{around.dialect.barrier}  // {names}: filled by all threads before any reads; read by all before any fills them again"
     yield f"{_STEP}if ({chunk} + {ahead} < {end}) {{"
     for each in copies:
         yield from (_STEP * 2 + line for line in each.lines(f"slot > 0 ? slot - 1 : {slots - 1}", ahead, around))
