@@ -186,7 +186,7 @@ def given_to(reference: KernelReference, settings: dict[str, object], given: Sav
     with its own settings or schedule calls this function.
     """
     found = reference()
-    return type(found)(found.py_func, settings, given)
+    return type(found)(found.py_func, settings, given, found.gpu or found.target)
 
 
 def outside() -> int:

@@ -25,7 +25,7 @@ from polyml.errors import (
     PolymlTypeError,
     SizesNeeded,
 )
-from polyml.frontend.syntax import ArgType
+from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.runtime.calling import arguments
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.guards import captures
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from polyml.runtime.gpu.call import GpuCode
     from polyml.runtime.gpu.driver import Driver
     from polyml.schedule.script.file import Saved
+    from polyml.schedule.script.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class OnGpu(Inspected, LeftToPython):
     """The part of `Kernel` that compiles a function for GPUs and runs its calls on one."""
 
     _run_refused: Callable[..., object]  # as `Kernel` does it
+    schedule: Callable[..., Schedule]
 
     def __init__(
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
@@ -107,11 +109,40 @@ class OnGpu(Inspected, LeftToPython):
         """
         return self._gpu_text("cuda", args_or_types)
 
+    def inspect_schedule(self, *args_or_types: object) -> str:
+        """Returns the text of the schedule tree, in isl's notation; of a kernel for a GPU, with its mapping to blocks and threads in
+        marks.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
+
+        >>> import polyml
+        >>> @polyml.kernel(target="opencl")
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> print(double.inspect_schedule("f64[:]"))
+        domain: "[A_0] -> { S0[i] : 0 <= i < A_0 }"
+        child:
+          mark: "loop i: grid(x, threads=128)"
+          child:
+            schedule: "[A_0] -> [{ S0[i] -> [(i)] }]"
+        """
+        if self.gpu is None:
+            return super().inspect_schedule(*args_or_types)
+        return self.schedule(*args_or_types).saved.tree
+
+    def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...], Sizes | None]:
+        form = self._gpu_form
+        if args_or_types or form is None:
+            return super()._signature(args_or_types)
+        return form.types, tuple("C" for each in form.types if isinstance(each, ArrayType)), form.sizes
+
+    def _in_turn(self) -> bool:
+        return self._gpu_form is not None and self._gpu_form.in_turn
+
     def _gpu_text(self, language: str, args_or_types: tuple) -> str:
-        if not args_or_types and self._gpu_form is not None:
-            form = self._gpu_form
-            return self._compiled_for_gpu(form.types, form.sizes, language, form.in_turn).source.text
-        made = self._of_these(args_or_types, lambda types, layouts, sizes: self._compiled_for_gpu(types, sizes, language))
+        in_turn = not args_or_types and self._in_turn()
+        made = self._of_these(args_or_types, lambda types, layouts, sizes: self._compiled_for_gpu(types, sizes, language, in_turn))
         return made.source.text
 
     def _explained_on_gpu(self, target: GpuTarget) -> str:
@@ -204,8 +235,10 @@ class OnGpu(Inspected, LeftToPython):
     ) -> GpuCompiled:
         def made() -> GpuCompiled:
             from polyml.pipeline.gpu.compile import compile_for_gpu
+            from polyml.pipeline.gpu.device import Device
 
-            return compile_for_gpu(self._parsed(), types, config.resolve(self.settings), language, sizes, in_turn)
+            options = config.resolve(self.settings)
+            return compile_for_gpu(self._parsed(), types, options, Device(language, in_turn), sizes, self._given)
 
         return self._compiling(made)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
+from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from polyml import config
@@ -15,6 +16,7 @@ from polyml.reading.userfiles import called
 from polyml.runtime.storage.records import parse_type
 
 if TYPE_CHECKING:
+    from polyml.pipeline.gpu.device import Device
     from polyml.schedule.script.file import Saved
     from polyml.schedule.script.schedule import Schedule
 
@@ -57,10 +59,11 @@ class Schedulable(Inspected):
             return self._from_saved(self._given, types, layouts)
 
         def made(types, layouts, sizes) -> Schedule:
-            from polyml.pipeline import compile as pipeline
+            request = CompileRequest(types, layouts, config.resolve(self.settings), sizes=sizes)
+            return self._scheduler().schedule_of(self._parsed(), request, start, alone, *self._device())
 
-            request = pipeline.CompileRequest(types, layouts, config.resolve(self.settings), sizes=sizes)
-            return pipeline.schedule_of(self._parsed(), request, start, alone)
+        with alone():
+            from polyml.pipeline.stages import CompileRequest
 
         return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
 
@@ -119,9 +122,9 @@ class Schedulable(Inspected):
             notes = ["as k.schedule() and k.load_schedule(path) give"]
             raise PolymlTypeError(f"with_schedule takes a schedule, not a {kind}", notes=notes)
         if self.target is not None:
-            raise ConfigError(f"a schedule is for the processor, and {self.__name__} is for {self.target}")
+            raise ConfigError(f"a schedule is for processors and GPUs, and {self.__name__} is for {self.target}")
         self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts, with_code=False)
-        return type(self)(self.py_func, self.settings, schedule.saved)
+        return type(self)(self.py_func, self.settings, schedule.saved, self.gpu)
 
     def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True) -> Schedule:
         """Returns a saved schedule as a `Schedule` for these argument types, after proving again that it is legal.
@@ -130,12 +133,34 @@ class Schedulable(Inspected):
         """
 
         def made() -> Schedule:
-            from polyml.pipeline import compile as pipeline
+            from polyml.pipeline.stages import CompileRequest
 
-            request = pipeline.CompileRequest(types, layouts, config.resolve(self.settings))
-            return pipeline.schedule_from(self._parsed(), saved, request, alone, with_code)
+            request = CompileRequest(types, layouts, config.resolve(self.settings))
+            return self._scheduler().schedule_from(self._parsed(), saved, request, alone, with_code, *self._device())
 
         return self._compiling(made)
+
+    def _scheduler(self) -> ModuleType:
+        """Returns the module that finds and proves schedules for what the kernel runs on: a processor or a GPU."""
+        if self.gpu is not None:
+            from polyml.pipeline.gpu import given
+
+            return given
+        from polyml.pipeline import compile as pipeline
+
+        return pipeline
+
+    def _device(self) -> tuple[Device, ...]:
+        """Returns the GPU that schedules are found for, as that module takes it; () for a processor."""
+        if self.gpu is None:
+            return ()
+        from polyml.pipeline.gpu.device import Device
+
+        return (Device(self.gpu.language, self._in_turn()),)
+
+    def _in_turn(self) -> bool:
+        """Returns whether the device of the last call runs the threads of a block one after another, as a processor does."""
+        return False
 
     def _saved_types(self, arguments_: tuple[str, ...], where: str) -> tuple[tuple[ArgType, ...], tuple[str, ...], None]:
         """Returns (types, layouts, None) of the arguments that a schedule's file names; None is in the place of sizes, as the file

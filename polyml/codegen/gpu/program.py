@@ -10,22 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain, count, groupby
+from itertools import chain, count
 from types import MappingProxyType
 
 import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
+from polyml.codegen.gpu.host_loops import as_map, host_loops
 from polyml.codegen.gpu.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis, Staged, staged
 from polyml.codegen.ir.program import Node, instances
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
-from polyml.polyhedra import dimensions, forget, parameter_names
+from polyml.polyhedra import forget, parameter_names
 from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
 from polyml.quasi_affine.from_isl import condition_expression, integer_expression
-from polyml.schedule.gpu.mapping import GridAxis, LaunchNest, Mapped, SurroundingLoop
+from polyml.schedule.gpu.mapping import BlockCopies, GridAxis, Mapped, SurroundingLoop
 from polyml.schedule.tree import loop_tree
 
 
@@ -116,7 +117,7 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], sums: Mapping[str, Reducti
     """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
     launches = {name: _launch(name, each, scop, sums) for name, each in zip(names, mapped)}
-    return GpuProgram(scop, launches, _host(scop, dict(zip(names, mapped))))
+    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))))
 
 
 def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]) -> Launch:
@@ -144,7 +145,8 @@ def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]
         )
         return Launch(name, host, tuple(axes), (_only_version(inside, body, context),), blocks)
     body = reduce(_with_items, items, nest.body)
-    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, _Given(scop, sums)), blocks, nest.serial)
+    given = _Given(scop, sums, mapped.copies)
+    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, given), blocks, nest.serial)
 
 
 def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
@@ -161,10 +163,19 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
 
 @dataclass(frozen=True)
 class _Given:
-    """A _Given is a SCoP with those of its updates that may be done with matrix instructions, by the names of the statements."""
+    """A _Given is a SCoP with what a launch of it may use.
+
+    sums: updates that may be done with matrix instructions, by the names of the statements.
+    copies: the copies to shared memory that marks of the schedule tree ask for; None: there are no marks.
+    """
 
     scop: Scop
     sums: Mapping[str, Reduction]
+    copies: tuple[BlockCopies, ...] | None
+
+    def copies_at(self, held: Registers) -> BlockCopies | None:
+        """Returns the copies that marks ask for in a loop."""
+        return next((each for each in self.copies or () if each.loop == held.loop.name), None)
 
 
 @dataclass(frozen=True)
@@ -186,7 +197,7 @@ class _ItemLoop:
         `start`.
         """
         number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.item_step})] }}")
-        numbers = _as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
+        numbers = as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
         return _ItemLoop(name, axis.items, isl.MultiUnionPwAff.from_union_map(numbers).get_at(0))
 
 
@@ -237,9 +248,10 @@ def _whole_version(
     alone = [held for held in kept if any(held.loop is node for node in body)]
     taken = {*scop.arrays, *scop.params, *parameter_names(context)}
     chunks = _fresh([f"{held.loop.name or held.loop.var}_chunk" for held in alone], taken)
-    together = [fragments(held, chunk, blocks, written, scop, given.sums) for held, chunk in zip(alone, chunks)]
-    by_threads = [(held, chunk) for held, chunk, found in zip(alone, chunks, together) if found is None]
-    tiles = [staged(held, chunk, blocks, written, scop) for held, chunk in by_threads]
+    wanted = [(held, chunk, given.copies_at(held)) for held, chunk in zip(alone, chunks)]
+    together = [_fragments(held, chunk, blocks, written, given) for held, chunk, _ in wanted]
+    by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]
+    tiles = [staged(held, chunk, blocks, written, scop, asked) for held, chunk, asked in by_threads]
     return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)))
 
 
@@ -250,6 +262,19 @@ def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set) 
     context: what is known of the parameters.
     """
     return Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context)))
+
+
+def _fragments(
+    held: Registers, chunk: str, blocks: Sequence[BlockAxis], written: frozenset[str], given: _Given
+) -> Fragments | None:
+    """Returns the loop of `held` with matrix instructions, as `fragments` does, if marks ask for copies of both its operands, or if
+    there are no marks.
+    """
+    found, asked = fragments(held, chunk, blocks, written, given.scop, given.sums), given.copies_at(held)
+    if found is None or given.copies is None:
+        return found
+    arrays = {operand.tile.array for operand in (found.left, found.right)}
+    return found if asked is not None and not asked.chunk and arrays == {*asked.arrays} else None
 
 
 def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
@@ -296,12 +321,7 @@ def _where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, par
     parameters: the names of parameters in the condition.
     """
     values = isl.Map(f"[{', '.join(parameters)}] -> {{ [e] -> [] : {condition} }}").domain()
-    return _as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
-
-
-def _as_map(around: SurroundingLoop, instances: isl.UnionSet) -> isl.UnionMap:
-    """Returns the values of the loop in the instances as a relation { S[i] -> [e] }."""
-    return isl.UnionMap.from_union_pw_aff(around.values).intersect_domain(instances)
+    return as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
 
 
 def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
@@ -324,7 +344,7 @@ def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
 def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
     """Returns { [b] }, the numbers of the axis's blocks that have work."""
     numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
-    return isl.Set.from_union_set(_as_map(axis.loop, instances).range()).apply(numbers)
+    return isl.Set.from_union_set(as_map(axis.loop, instances).range()).apply(numbers)
 
 
 def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
@@ -341,49 +361,3 @@ def _grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) 
     numbers = _blocks(axis, instances)
     low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (numbers.dim_min(0), numbers.dim_max(0)))
     return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items, axis.thread_step)
-
-
-def _host(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
-    """Returns the host's loops around the launches, in order. named: { name of a launch -> its nest }."""
-    launched = [_launched(name, each.nest) for name, each in named.items()]
-    domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, launched))
-    hosts = [(set_, each.nest.host) for set_, each in zip(launched, named.values())]
-    return tuple(nodes_of(loop_tree.write(domain, _host_tree(hosts, 0)), scop.checked))
-
-
-def _launched(name: str, nest: LaunchNest) -> isl.Set:
-    """Returns { k[h0, h1] }, the values of the host's loops for which the launch k has instances."""
-    if not nest.host:
-        return isl.Set.from_params(nest.instances.params()).set_tuple_name(name)
-    values = reduce(isl.UnionMap.flat_range_product, (_as_map(around, nest.instances) for around in nest.host))
-    return isl.Set.from_union_set(values.range()).set_tuple_name(name)
-
-
-def _host_tree(hosts: Sequence[tuple[isl.Set, tuple[SurroundingLoop, ...]]], depth: int) -> loop_tree.Node:
-    """Returns the tree of the host's loops from this depth on, around launches.
-
-    hosts: for each launch k in order, the set { k[h0, h1] } of the values of the host's loops for which it runs, and these loops.
-    """
-    parts = []
-    for shared, some in groupby(hosts, key=lambda host: id(host[1][depth].values) if len(host[1]) > depth else None):
-        inside = list(some)
-        if shared is None:
-            parts += [_part([set_], loop_tree.Leaf((set_.get_tuple_name(),))) for set_, _ in inside]
-            continue
-        sets = [set_ for set_, _ in inside]
-        member = reduce(isl.UnionPwAff.union_add, (isl.UnionPwAff(_dimension(set_, depth)) for set_ in sets))
-        parts.append(_part(sets, loop_tree.Loop(inside[0][1][depth].name, member, _host_tree(inside, depth + 1))))
-    return loop_tree.block(parts)
-
-
-def _part(sets: Sequence[isl.Set], body: loop_tree.Node) -> loop_tree.BlockPart:
-    """Returns a part of a block (a sequence) in the tree of the host's loops: the launches of `sets`, each { k[h0, h1] } for a
-    launch k and the values of the host's loops, with the tree `body` below.
-    """
-    return loop_tree.BlockPart(reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, sets)), body)
-
-
-def _dimension(launched: isl.Set, depth: int) -> str:
-    """Returns the value of the host's loop at the depth as isl's text: { k[h0, h1] -> [(h1)] } for depth 1."""
-    names = ", ".join(f"h{k}" for k in range(dimensions(launched)))
-    return f"{{ {launched.get_tuple_name()}[{names}] -> [(h{depth})] }}"

@@ -22,6 +22,7 @@ from polyml.codegen.gpu.registers import Registers, accesses_of
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, variable
+from polyml.schedule.gpu.mapping import BlockCopies
 
 CHUNK = 16  # iterations of a loop whose elements are in shared memory at a time
 PADDING = 4  # elements, which keep rows at multiples of 16 bytes
@@ -114,36 +115,52 @@ class Staged:
     loop: the loop.
     chunk: the name of the first iteration of a chunk.
     tiles: what the block of threads copies to shared memory before each chunk.
+    length: iterations of a chunk.
     """
 
     loop: Loop
     chunk: str
     tiles: tuple[SharedTile, ...]
+    length: int = CHUNK
 
 
-def staged(held: Registers, chunk: str, axes: Sequence[BlockAxis], written: frozenset[str], scop: Scop) -> Staged | None:
+def staged(
+    held: Registers, chunk: str, axes: Sequence[BlockAxis], written: frozenset[str], scop: Scop, asked: BlockCopies | None = None
+) -> Staged | None:
     """Returns the loop of `held` as one that runs in chunks, with tiles in shared memory that its reads are served from. None if no
     read can be, if the tiles are too large, or if the loop has another step than 1 or other bounds in other threads.
 
     chunk: a name for the first iteration of a chunk.
     axes: the axes along which a block has more than one iteration.
     written: arrays that the launch writes; their reads are not served from tiles.
+    asked: the arrays that a schedule asks to be copied, and how many iterations a chunk has; None: all that save loads.
     """
-    loop = held.loop
+    loop, length = held.loop, asked.chunk or CHUNK if asked else CHUNK
     own = {name for axis in axes for name in (axis.start, axis.item)}
     if loop.step != 1 or any(own & each.names for each in (*loop.lower, *loop.upper)):
         return None
     found = dict.fromkeys(each for each in accesses_of(held, scop) if each[0] not in written)
-    tiles = [tile for array, subscripts in found for tile in tiles_of(array, subscripts, loop, chunk, axes)]
-    size = sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in tiles)
-    return Staged(loop, chunk, tuple(tiles)) if tiles and size <= MOST_BYTES else None
+    wanted = [each for each in found if asked is None or each[0] in asked.arrays]
+    tiles = [tile for array, subscripts in wanted for tile in tiles_of(array, subscripts, loop, chunk, axes, length)]
+    made = Staged(loop, chunk, tuple(tiles), length)
+    return made if tiles and (asked is not None or size_bytes(made, scop) <= MOST_BYTES) else None
 
 
-def tiles_of(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> Iterator[SharedTile]:
+def size_bytes(staged: Staged, scop: Scop) -> int:
+    """Returns the bytes of shared memory that the tiles of a loop take."""
+    return sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in staged.tiles)
+
+
+def tiles_of(
+    array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis], length: int = CHUNK
+) -> Iterator[SharedTile]:
     """Yields one tile for reads at the given subscripts, or none. There is one if just one subscript moves with the loop, and the
     subscripts are the same for all threads along some axis of the block.
+
+    chunk: the name of the first iteration of a chunk.
+    length: iterations of a chunk.
     """
-    dimensions = [_dimension(each, loop, chunk, axes) for each in subscripts]
+    dimensions = [_dimension(each, loop, (chunk, length), axes) for each in subscripts]
     known = [each for each in dimensions if each is not None]
     used = frozenset().union(*(each.names for each in subscripts))
     if len(known) < len(dimensions) or sum(each.moves for each in known) != 1 or all(axis.start in used for axis in axes):
@@ -151,16 +168,19 @@ def tiles_of(array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str,
     yield SharedTile(array, subscripts, tuple(known))
 
 
-def _dimension(value: Affine, loop: Loop, chunk: str, axes: Sequence[BlockAxis]) -> TileDimension | None:
+def _dimension(value: Affine, loop: Loop, chunk: tuple[str, int], axes: Sequence[BlockAxis]) -> TileDimension | None:
     """Returns a subscript as the dimension of a tile: one that moves with the loop, with the threads along one axis, or not at all;
     None for any other.
+
+    chunk: the name of the first iteration of a chunk, and how many it has.
     """
+    first, length = chunk
     own = {name for axis in axes for name in (axis.start, axis.item) if name}
     if loop.var in value.names:
         rest = value - variable(loop.var)
         if value.coefficient(loop.var) != 1 or own & rest.names:
             return None
-        return TileDimension(rest + variable(chunk), CHUNK, variable(loop.var) - variable(chunk), moves=True)
+        return TileDimension(rest + variable(first), length, variable(loop.var) - variable(first), moves=True)
     for axis in axes:
         if axis.start not in value.names:
             continue

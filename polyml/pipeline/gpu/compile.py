@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.program import GpuProgram
@@ -11,14 +10,16 @@ from polyml.codegen.gpu.text.printer import LaunchSource
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
-from polyml.model.core.reductions import Reduction
 from polyml.pipeline.gpu import passes
+from polyml.pipeline.gpu.device import Device
+from polyml.pipeline.gpu.given import launches_as_given
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.stages import Model, ModelRequest, modelled
+from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, modelled
 from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.gpu.launch_plan import on_one_thread
 from polyml.schedule.gpu.mapping import GridAxis, Mapped
+from polyml.schedule.script.file import Saved
 
 
 @dataclass(frozen=True)
@@ -41,40 +42,39 @@ def compile_for_gpu(
     kernel: syntax.Kernel,
     types: tuple[syntax.ArgType, ...],
     options: Options,
-    dialect: str,
+    device: Device,
     sizes: Sizes | None = None,
-    in_turn: bool = False,
+    given: Saved | None = None,
 ) -> GpuCompiled:
     """Compiles a parsed kernel for a GPU, for arguments of these types that do not overlap, and returns its launches and their
     text.
 
-    dialect: "opencl" or "cuda".
+    device: what the launches are for.
     sizes: the sizes to compile for; None: not known.
-    in_turn: whether the device runs the threads of a block one after another, as a processor does.
+    given: the schedule to compile with, which is proved; None: the compiler finds one.
     Raises the errors that `pipeline.compile.compile` raises. It raises NotAffineError also for constructs that do not run on GPUs,
     and where finding the launches takes too long.
     """
     runner = PassRunner()
-    model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
-    mapped, program = _launches(model, runner, in_turn, model.reductions if dialect == "cuda" else {})
-    text = runner.run(passes.GPU_PRINT, program, DIALECTS[dialect], strict=options.fp == "strict")
+    if given is not None:
+        model = modelled(kernel, types, ModelRequest(options, sizes=dict(given.sizes) or None), runner)
+        mapped, program = launches_as_given(given, model, CompileRequest(types, (), options), device, runner)
+    else:
+        mapped, program = _launches(modelled(kernel, types, ModelRequest(options, sizes=sizes), runner), runner, device)
+    text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
     return GpuCompiled(program, text, runner.timings, tuple(_note(name, each) for name, each in zip(program.launches, mapped)))
 
 
-def _launches(
-    model: Model, runner: PassRunner, in_turn: bool, sums: Mapping[str, Reduction]
-) -> tuple[tuple[Mapped, ...], GpuProgram]:
+def _launches(model: Model, runner: PassRunner, device: Device) -> tuple[tuple[Mapped, ...], GpuProgram]:
     """Returns how loops are mapped to the threads of launches, and the program that makes the launches.
 
     The first of three mappings is taken that isl finds within its budget: of transformed loops, of the source's loops, or the whole
     kernel on one thread. Raises NotAffineError where even the last takes too long.
-
-    sums: updates that the device may do with matrix instructions.
     """
-    scop = model.scop
+    scop, sums = model.scop, device.sums(model)
     for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
         try:
-            mapped = runner.run(plan, scop, model.dependences, model.reductions, in_turn)
+            mapped = runner.run(plan, scop, model.dependences, model.reductions, device.in_turn)
             return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
         except BudgetExceeded:
             continue

@@ -18,8 +18,10 @@ from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
 from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
+from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked
 from polyml.schedule.legality.check import check_legal
 from polyml.schedule.tree import loop_tree
+from polyml.schedule.tree.loop_tree import Node
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
 TILE = (16, 16), (8, 8)  # threads, and iterations of each, along x and y where loads serve several of them
@@ -28,12 +30,16 @@ _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
 def planned(
-    scop: Scop,
-    dependences: Dependences,
-    reductions: Mapping[str, Reduction] = MappingProxyType({}),
-    in_turn: bool = False,
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), in_turn: bool = False
 ) -> tuple[Mapped, ...]:
-    """Returns the launches that run the kernel, in order, with blocks of the usual sizes.
+    """Returns the launches that run the kernel, in order, with blocks of the usual sizes: those of `planned_tree`."""
+    return planned_tree(scop, dependences, reductions, in_turn)[1]
+
+
+def planned_tree(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), in_turn: bool = False
+) -> tuple[Node, tuple[Mapped, ...]]:
+    """Returns the loops of the kernel, and the launches that run them, in order, with blocks of the usual sizes.
 
     in_turn: whether the device runs the threads of a block one after another, as a processor does.
 
@@ -42,23 +48,25 @@ def planned(
     BudgetExceeded where it takes too long to find which of the source's loops are parallel.
     """
 
-    def found(tree: isl.Schedule) -> tuple[LaunchNest, ...]:
+    def found(tree: isl.Schedule) -> tuple[Node, tuple[LaunchNest, ...]]:
         with budget(_OPERATIONS):
             check_legal(tree, scop, dependences, reductions)
-            return every_nest(loop_tree.read(tree, scop.statements), scop, dependences, reductions)
+            loops = loop_tree.read(tree, scop.statements)
+            return loops, every_nest(loops, scop, dependences, reductions)
 
     try:
         parallel = parallel_schedule(scop, dependences)
         unfused = found(parallel)
     except (BudgetExceeded, isl.Error):
-        return planned_as_written(scop, dependences, reductions, in_turn)
+        return written_tree(scop, dependences, reductions, in_turn)
     try:
         with budget(_OPERATIONS):
-            tree = fuse(parallel, scop, dependences)
-        fused = found(tree)
+            fused_tree = fuse(parallel, scop, dependences)
+        fused = found(fused_tree)
     except (BudgetExceeded, isl.Error):
         fused = unfused
-    return tuple(_usual(nest, scop, in_turn) for nest in (fused if _threads(fused) == _threads(unfused) else unfused))
+    tree, nests = fused if _threads(fused[1]) == _threads(unfused[1]) else unfused
+    return tree, tuple(_usual(nest, scop, in_turn) for nest in nests)
 
 
 def planned_as_written(
@@ -73,9 +81,35 @@ def planned_as_written(
 
     Raises BudgetExceeded where it takes too long to find which of the loops are parallel.
     """
+    return written_tree(scop, dependences, reductions, in_turn)[1]
+
+
+def written_tree(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), in_turn: bool = False
+) -> tuple[Node, tuple[Mapped, ...]]:
+    """Returns the source's loops, and the launches that run them, as `planned_tree` does for transformed loops."""
+    tree = loop_tree.read(scop.schedule, scop.statements)
+    return tree, planned_as_given(tree, scop, dependences, reductions, in_turn)
+
+
+def planned_as_given(
+    tree: Node,
+    scop: Scop,
+    dependences: Dependences,
+    reductions: Mapping[str, Reduction] = MappingProxyType({}),
+    in_turn: bool = False,
+) -> tuple[Mapped, ...]:
+    """Returns the launches that run a tree, in order: on the blocks and threads that its marks ask for, and where they ask for none,
+    on blocks of the usual sizes.
+
+    in_turn: whether the device runs the threads of a block one after another, as a processor does.
+
+    Raises IllegalSchedule where a loop that is asked to go to threads carries a dependence, ScheduleError for marks that do not fit
+    one another, and BudgetExceeded where it takes too long to find which of the loops are parallel.
+    """
     with budget(_OPERATIONS):
-        nests = every_nest(loop_tree.read(scop.schedule, scop.statements), scop, dependences, reductions)
-    return tuple(_usual(nest, scop, in_turn) for nest in nests)
+        nests = every_nest(tree, scop, dependences, reductions)
+        return tuple(as_asked(nest) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests)
 
 
 def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
@@ -92,7 +126,7 @@ def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
 def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     """Returns the launch with its loops divided among blocks of the usual sizes.
 
-    Axis x is the loop along which most accesses go to neighbouring elements, of equally good ones the innermost; the other axes are
+    Where marks say which loop goes to which axis, these do. Else axis x is the loop along which most accesses go to neighbouring elements, of equally good ones the innermost; the other axes are
     the other loops, from the inside outwards.
     A thread has several iterations along x and along y where, along both, it can load an element once and use it in all of them.
     Where threads run in turn and have no loops of their own, a block is one thread with many iterations, in loops: their bounds
@@ -102,7 +136,7 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     if not grid:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (_followers(nest, nest.grid[loop], scop), loop))
-    order = [x, *(loop for loop in reversed(grid) if loop != x)]
+    order = asked_order(nest) or [x, *(loop for loop in reversed(grid) if loop != x)]
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
         return mapped(nest, order, *TILE, adjacent=True)
     if in_turn and not any(run.inside for run in nest.runs()):

@@ -11,7 +11,7 @@ parallel code generation for CUDA", TACO 2013, sec. 4). Loops around them are th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -19,12 +19,13 @@ from types import MappingProxyType
 
 import islpy as isl
 
-from polyml.errors import ConfigError, IllegalSchedule
+from polyml.errors import ConfigError, IllegalSchedule, ScheduleError
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.legality.check import reason
 from polyml.schedule.tree import loop_tree
+from polyml.schedule.tree.directives import GridPlace
 from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node
 
 AXES = 3  # of a block
@@ -32,10 +33,14 @@ AXES = 3  # of a block
 
 @dataclass(frozen=True)
 class SurroundingLoop:
-    """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance."""
+    """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance.
+
+    place: where a mark of the schedule tree puts it in the grid; None: no mark does.
+    """
 
     name: str
     values: isl.UnionPwAff
+    place: GridPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -126,14 +131,30 @@ class GridAxis:
 
 
 @dataclass(frozen=True)
+class BlockCopies:
+    """Arrays of which the threads of a block copy parts to shared memory, for several iterations of a thread's loop at a time.
+
+    loop: the loop's name.
+    arrays: the names of the arrays.
+    chunk: for how many iterations the block copies at a time; 0: as many as the code generator takes.
+    """
+
+    loop: str
+    arrays: tuple[str, ...]
+    chunk: int = 0
+
+
+@dataclass(frozen=True)
 class Mapped:
     """A launch whose loops are divided among the blocks and threads of a GPU.
 
     axes: the parallel loops, that of axis x first; those after the third one are divided among blocks alone.
+    copies: the copies to shared memory that marks of the schedule tree ask for; None: those that save loads.
     """
 
     nest: LaunchNest
     axes: tuple[GridAxis, ...]
+    copies: tuple[BlockCopies, ...] | None = None
 
 
 def nests(
@@ -217,7 +238,16 @@ class _LaunchFinder:
         own = _of(instances, node)
         inside = _within(self.dependences.validity, host, own)
         chain = _chain(node)
-        free = [loop for loop in chain if _carried(inside, loop).is_empty()]
+        if isinstance(node, Loop) and is_host(node):
+            _check_not_in_grid([node], "has the host's loops or a grid inside it")
+            yield from self.nests(node.body, (*host, _around(node)), instances)
+            return
+        free = [loop for loop in chain if loop.directives.grid]
+        if free:
+            _check_not_in_grid((loop for _, loop in loop_tree.loops(chain[-1].body)), "is inside what a thread runs")
+        for loop in free:
+            self._check_asked(loop, _carried(inside, loop))
+        free = free or [loop for loop in chain if _carried(inside, loop).is_empty()]
         if free:
             yield LaunchNest(host, tuple(map(_around, free)), _without(node, free), own)
             return
@@ -227,6 +257,15 @@ class _LaunchFinder:
                 yield from found
                 return
         yield LaunchNest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
+
+    def _check_asked(self, loop: Loop, carried: isl.UnionMap) -> None:
+        """Raises IllegalSchedule, with two instances, where a loop that a mark puts in the grid carries a dependence in one launch.
+
+        carried: { S[i] -> T[j] }, the dependences that it carries.
+        """
+        if not carried.is_empty():
+            source, sink, why = reason(carried, self.scop, self.dependences)
+            raise IllegalSchedule(f"{sink} depends on {source}, so loop `{loop.name}` cannot go to a GPU's grid", notes=[why])
 
     def _serial(self, chain: Sequence[Loop], host: tuple[SurroundingLoop, ...], instances: isl.UnionSet) -> str:
         """Returns the message that says why none of the loops `chain` goes to threads.
@@ -282,7 +321,29 @@ def _chain(node: Node) -> list[Loop]:
 
 
 def _around(loop: Loop) -> SurroundingLoop:
-    return SurroundingLoop(loop.name, loop.member)
+    return SurroundingLoop(loop.name, loop.member, loop.directives.grid)
+
+
+def _check_not_in_grid(loops: Iterable[Loop], why: str) -> None:
+    """Raises ScheduleError where a mark puts one of the loops in the grid.
+
+    why: why it cannot be there, for the message.
+    """
+    for loop in loops:
+        if loop.directives.grid:
+            notes = ["the loops of a grid are directly inside one another, with the host's loops around them"]
+            raise ScheduleError(f"loop `{loop.name}` cannot be in the grid, since it {why}", notes=notes)
+
+
+def is_host(loop: Loop) -> bool:
+    """Returns whether marks make each iteration of the loop launch again: one of its own, one of a loop inside for the host, or grids
+    of loops inside that are not directly inside one another from this loop on.
+    """
+    inside = [each for _, each in loop_tree.loops(loop)]
+    if any(each.directives.host for each in inside):
+        return True
+    chain = _chain(loop)
+    return any(each.directives.grid for each in inside) and not any(each.directives.grid for each in chain)
 
 
 def _without(node: Node, free: Sequence[Loop]) -> Node:

@@ -20,6 +20,7 @@ from polyml.reading import userfiles
 from polyml.reading.input_limits import excess, shown
 from polyml.schedule.script import file, printer, transforms
 from polyml.schedule.script.call_site import call_site
+from polyml.schedule.script.gpu_schedule import GpuSteps
 from polyml.schedule.script.problem import OPERATIONS, Problem
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.directives import Directives
@@ -50,7 +51,7 @@ def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Schedule:
+class Schedule(GpuSteps):
     """A schedule is the order in which a kernel's statements run, as loops with names. It is immutable: a step returns a new one.
 
     A loop is called by its name, `i`; where several have that name, together with a statement inside it: `S0.i`. A tile
@@ -65,12 +66,14 @@ class Schedule:
     tree: isl's schedule tree.
     saved: the schedule as texts, for which isl is not needed.
     steps: how many steps lead from the script's first schedule to this one.
+    launch: a statement of the launch of the last `grid`, to which `block` and `items` belong; "" before any.
     """
 
     problem: Problem
     tree: isl.Schedule
     saved: file.Saved
     steps: int = 0
+    launch: str = ""
 
     @cached_property
     def loops(self) -> Node:
@@ -289,7 +292,7 @@ class Schedule:
         return self._changed(f"isolate({_word(loop)})", change)
 
     def plain(self, loop: str) -> Schedule:
-        """Returns the schedule without a loop's directives: `parallel`, `vectorize`, `unroll_jam`, `pack` and `isolate`."""
+        """Returns the schedule without a loop's directives, such as `parallel`, `vectorize`, `pack`, `grid` and `shared`."""
         return self._changed(f"plain({_word(loop)})", lambda tree: transforms.plain(tree, loop))
 
     # text
@@ -335,7 +338,7 @@ class Schedule:
             try:
                 with budget(OPERATIONS):
                     tree = loops.write(problem.scop.domain, change(before))
-                changed = replace(schedule(problem, tree), steps=self.steps + 1)
+                changed = replace(schedule(problem, tree), steps=self.steps + 1, launch=self.launch)
                 problem.check(changed.tree)
                 return changed
             except ScheduleError as refused:
@@ -344,6 +347,9 @@ class Schedule:
                 raise self._illegal(step, refused) from None
             except BudgetExceeded as exceeded:
                 raise self._refused(step, f"the step takes too long ({exceeded})") from None
+
+    def _in_launch(self, loop: str) -> Schedule:
+        return replace(self, launch=loops.statements(transforms.find(self.loops, loop)[1])[0])
 
     def _refused(self, step: str, why: str, notes: Sequence[str] = ()) -> ScheduleError:
         """Returns the error of a step that does not fit, with the line of the user's file in which the step is written.

@@ -61,21 +61,22 @@ def find(tree: Node, address: str) -> tuple[Path, Loop]:
     address: `i`, or `S0.i` for the loop `i` around the statement S0.
     """
     if not isinstance(address, str):
-        raise ScheduleError(f"a loop is called by its name, a text, not by {shown(address)}", notes=[_loops_note(tree)])
+        raise ScheduleError(f"a loop is called by its name, a text, not by {shown(address)}", notes=[loops_note(tree)])
     statement, _, name = address.rpartition(".")
     if statement and statement not in statements(tree):
         known = ", ".join(sorted(statements(tree)))
         raise ScheduleError(f"there is no statement `{statement}`", notes=[f"statements: {known}"])
     found = [(path, loop) for path, loop in loops(tree) if loop.name == name and (not statement or statement in statements(loop))]
     if not found:
-        raise ScheduleError(f"there is no loop `{address}`", notes=[_loops_note(tree)])
+        raise ScheduleError(f"there is no loop `{address}`", notes=[loops_note(tree)])
     if len(found) > 1:
         full = " or ".join(f"`{_address(tree, loop)}`" for _, loop in found)
         raise ScheduleError(f"there are {len(found)} loops `{address}`", notes=[f"say {full}"])
     return found[0]
 
 
-def _loops_note(tree: Node) -> str:
+def loops_note(tree: Node) -> str:
+    """Returns a note that lists the names of the loops."""
     return f"loops: {', '.join(addresses(tree)) or 'none'}"
 
 
@@ -85,18 +86,19 @@ def tile(tree: Node, sizes: Mapping[str, int]) -> Node:
     for i, j: S  ->  for i_t, j_t: for i in its tile, j in its tile: S
     """
     if not sizes:
-        raise ScheduleError("tile takes at least one loop and a size", notes=["as in tile(i=32, j=32)", _loops_note(tree)])
+        raise ScheduleError("tile takes at least one loop and a size", notes=["as in tile(i=32, j=32)", loops_note(tree)])
     for name, size in sizes.items():
         _positive("tile", name, size)
-    nest = _nested(tree, "tile", list(sizes))
+    nest = nested(tree, "tile", list(sizes))
     by_path = {find(tree, name)[0]: size for name, size in sizes.items()}
     chain = [loop for _, loop in nest]
     outer: list[Loop] = []
     for path, loop in nest:
         (member,) = scaled_floor(Band((loop.member,), (False,), False), [by_path[path]]).members
         name = fresh(tree, f"{loop.name}_t", statements(loop), [made.name for made in outer])
-        outer.append(Loop(name, member, loop, Directives(tile=True, parallel=loop.directives.parallel)))
-    points = [replace(loop, directives=replace(loop.directives, parallel=False)) for loop in chain]
+        known = loop.directives
+        outer.append(Loop(name, member, loop, Directives(tile=True, parallel=known.parallel, grid=known.grid, host=known.host)))
+    points = [replace(loop, directives=replace(loop.directives, parallel=False, grid=None, host=False)) for loop in chain]
     return replaced(tree, nest[0][0], _around([*outer, *points], chain[-1].body))
 
 
@@ -107,7 +109,7 @@ def interchange(tree: Node, first: str, second: str) -> Node:
     """
     (one, _), (other, inner) = sorted((find(tree, first), find(tree, second)), key=_depth)
     if one == other:
-        raise ScheduleError(f"interchange takes two loops, not `{first}` twice", notes=[_loops_note(tree)])
+        raise ScheduleError(f"interchange takes two loops, not `{first}` twice", notes=[loops_note(tree)])
     chain = _chain(tree, "interchange", one, other)
     chain[0], chain[-1] = chain[-1], chain[0]
     return replaced(tree, one, _around(chain, inner.body))
@@ -179,10 +181,10 @@ def skew(tree: Node, name: str, by: str, factor: int) -> Node:
         raise ScheduleError(f"skew takes a factor other than 0, an integer, not {shown(factor)}", notes=notes)
     (path, loop), (other, along) = find(tree, name), find(tree, by)
     if path == other:
-        raise ScheduleError(f"skew takes two loops, not `{name}` twice", notes=[_loops_note(tree)])
+        raise ScheduleError(f"skew takes two loops, not `{name}` twice", notes=[loops_note(tree)])
     if not {*statements(loop)} <= {*statements(along)}:
         missing = ", ".join(s for s in statements(loop) if s not in statements(along))
-        raise ScheduleError(f"loop `{by}` is not around {missing}, which `{name}` is around", notes=[_loops_note(tree)])
+        raise ScheduleError(f"loop `{by}` is not around {missing}, which `{name}` is around", notes=[loops_note(tree)])
     member = loop.member.add(on(along.member, statements(loop)).scale_val(isl.Val(factor)))
     return replaced(tree, path, replace(loop, member=member))
 
@@ -276,14 +278,14 @@ def _depth(found: tuple[Path, Loop]) -> int:
     return len(found[0])
 
 
-def _nested(tree: Node, step: str, names: Sequence[str]) -> list[tuple[Path, Loop]]:
+def nested(tree: Node, step: str, names: Sequence[str]) -> list[tuple[Path, Loop]]:
     """Returns the named loops with their paths, outermost first. Raises ScheduleError unless they are directly inside one another.
 
     step: the method that takes them, for messages.
     """
     found = sorted((find(tree, name) for name in names), key=_depth)
     if len(dict(found)) < len(found):
-        raise ScheduleError(f"{step} takes each loop once", notes=[_loops_note(tree)])
+        raise ScheduleError(f"{step} takes each loop once", notes=[loops_note(tree)])
     chain = _chain(tree, step, found[0][0], found[-1][0])
     if len(chain) != len(found):
         named = [loop.name for _, loop in found]
@@ -305,7 +307,7 @@ def _chain(tree: Node, step: str, first: Path, last: Path) -> list[Loop]:
     if last[: len(first)] != first:
         by_path = dict(loops(tree))
         names = f"`{_address(tree, by_path[first])}` and `{_address(tree, by_path[last])}`"
-        raise ScheduleError(f"{step} takes loops inside one another, which {names} are not", notes=[_loops_note(tree)])
+        raise ScheduleError(f"{step} takes loops inside one another, which {names} are not", notes=[loops_note(tree)])
     chain: list[Loop] = []
     for node in (at(tree, last[:k]) for k in range(len(first), len(last) + 1)):
         if not isinstance(node, Loop):

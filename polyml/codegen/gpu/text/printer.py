@@ -16,7 +16,7 @@ import islpy as isl
 from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
-from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
+from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.fragment_loops import fragment_loop
 from polyml.codegen.gpu.text.functions import definitions
@@ -263,12 +263,12 @@ class _KernelText:
         end = extreme("min", [self._renamed(e + 1) for e in loop.upper], self._use)
         tiled = [(tile, self._tile_name(tile)) for tile in tiles.tiles]
         names = " and ".join(name for _, name in tiled)
-        yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {CHUNK}) {{"
+        yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {tiles.length}) {{"
         for tile, name in tiled:
             yield from (_STEP + line for line in self._copy(tile, name, tiles))
         yield f"{_STEP}{self._dialect.barrier}  // {names}: filled by all threads before any reads"
         self._tiles = tiled
-        inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (CHUNK - 1)))
+        inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (tiles.length - 1)))
         yield from (_STEP + line for line in self._lines(inner))
         self._tiles = []
         yield f"{_STEP}{self._dialect.barrier}  // {names}: read by all threads before any fills them again"
