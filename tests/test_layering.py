@@ -57,6 +57,7 @@ LAYERS = (
     ("runtime.storage",),
     ("runtime.loading",),
     ("runtime.calling",),
+    ("runtime.gpu.toolkit",),
     ("runtime.gpu",),
     ("measure",),
     ("bundles",),

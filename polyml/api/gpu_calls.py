@@ -140,6 +140,46 @@ class OnGpu(Inspected, LeftToPython):
     def _in_turn(self) -> bool:
         return self._gpu_form is not None and self._gpu_form.in_turn
 
+    def inspect_ptx(self, *args_or_types: object, arch: str = "sm_90") -> str:
+        """Returns the kernel's code for a GPU in PTX, the instructions of NVIDIA's virtual machine, as nvcc makes it of the CUDA C++.
+
+        args_or_types: arguments, types, or texts such as "f32[:]" to compile for; none: the types of the last call.
+        arch: the GPU's architecture, as in "sm_90".
+        Raises ConfigError where there is no nvcc.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] = A[i] * 2
+        >>> from polyml.runtime.gpu.toolkit.nvidia import tool
+        >>> tool("nvcc") is None or ".target sm_80" in double.inspect_ptx("f32[:]", arch="sm_80")
+        True
+        """
+        from polyml.runtime.gpu.toolkit import nvidia
+
+        return nvidia.ptx(self.inspect_cuda(*args_or_types), arch)
+
+    def inspect_sass(self, *args_or_types: object, arch: str = "sm_90") -> str:
+        """Returns the kernel's code for a GPU in SASS, the instructions of one architecture, as nvcc makes and nvdisasm lists them.
+
+        args_or_types: arguments, types, or texts such as "f32[:]" to compile for; none: the types of the last call.
+        arch: the GPU's architecture, as in "sm_90".
+        Raises ConfigError where there is no nvcc or no nvdisasm.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] = A[i] * 2
+        >>> from polyml.runtime.gpu.toolkit.nvidia import tool
+        >>> tool("nvdisasm") is None or "EXIT" in double.inspect_sass("f32[:]", arch="sm_80")
+        True
+        """
+        from polyml.runtime.gpu.toolkit import nvidia
+
+        return nvidia.sass(self.inspect_cuda(*args_or_types), arch)
+
     def _gpu_text(self, language: str, args_or_types: tuple) -> str:
         in_turn = not args_or_types and self._in_turn()
         made = self._of_these(args_or_types, lambda types, layouts, sizes: self._compiled_for_gpu(types, sizes, language, in_turn))

@@ -10,6 +10,7 @@ from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
 from polyml.reading.input_limits import shown
 
 LANGUAGES = ("opencl", "cuda")
+GPU_STAGES = (*LANGUAGES, "ptx", "sass")  # texts for GPUs that the methods `inspect_*` return
 
 
 @dataclass(frozen=True)

@@ -130,12 +130,13 @@ def run(call: CallSpec, spec: RunSpec, settings: Settings, as_json: bool) -> Non
 @gathered(
     "what",
     ShowSpec,
-    click.option("--stage", type=click.Choice((*STAGES, "opencl", "cuda")),
-                 help="Which stage's result; or the text for GPUs in OpenCL C or CUDA C++."),
+    click.option("--stage", type=click.Choice((*STAGES, "opencl", "cuda", "ptx", "sass")),
+                 help="Which stage's result; or the text for GPUs: OpenCL C, CUDA C++, or what nvcc makes of it."),
     click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage."),
     click.option("--from", "file", metavar="FILE",
                  help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC."),
     click.option("--full", is_flag=True, help="Of kernel, domain and ast: all that --from takes."),
+    click.option("--arch", metavar="sm_90", help="Of ptx and sass: the GPU's architecture; sm_90 if left out."),
 )  # fmt: skip
 @options.optional_call
 @options.settings
@@ -148,6 +149,8 @@ def show(what: ShowSpec, call: CallSpec, settings: Settings, as_json: bool) -> N
         raise click.UsageError("Give either '--stage' or '--after'.")
     if (call.kernel == "") is (what.file is None):
         raise click.UsageError("Give either FILE.py:FUNC or '--from'.")
+    if what.arch is not None and what.stage not in ("ptx", "sass"):
+        raise click.UsageError("'--arch' goes with '--stage ptx' and '--stage sass' alone.")
     if what.file is not None:
         if what.stage is None or call != CallSpec("") or as_json:
             raise click.UsageError("'--from' goes with '--stage', '--full', '--fp', '--schedule' and '--fusion' alone.")
@@ -155,7 +158,7 @@ def show(what: ShowSpec, call: CallSpec, settings: Settings, as_json: bool) -> N
     elif what.after is not None:
         show_after(call, what.after, settings, as_json)
     elif what.stage is not None:
-        show(call, what.stage, settings, as_json, what.full)
+        show(call, what, settings, as_json)
 
 
 @main.command()

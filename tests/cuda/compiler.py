@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shutil
 import subprocess
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+from polyml.runtime.gpu.toolkit.nvidia import ARCHITECTURES, tool  # noqa: F401  for tests
+
 _ENTRY = re.compile(
     r"Compiling entry function '(\w+)'.*?Function properties for \1\n\s+(\d+) bytes stack frame, (\d+) bytes spill stores"
     r".*?Used (\d+) registers",
@@ -27,15 +26,6 @@ class Compiled:
     registers: int
     stack_bytes: int
     spilled: int
-
-
-def tool(name: str) -> str | None:
-    """Returns the path of nvcc or nvdisasm: of the PATH, or of NVIDIA's wheels; None where there is none."""
-    found = shutil.which(name)
-    package = None if found else importlib.util.find_spec("nvidia")
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        found = found or next(map(str, Path(folder).glob(f"*/bin/{name}")), None)
-    return found
 
 
 def nvcc() -> str | None:

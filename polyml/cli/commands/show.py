@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from polyml import config
-from polyml.api.target import LANGUAGES
+from polyml.api.target import GPU_STAGES
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_types
-from polyml.cli.inputs.command_specs import CallSpec
+from polyml.cli.inputs.command_specs import CallSpec, ShowSpec
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import ConfigError, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import ArgType, ArrayType
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
     from polyml.pipeline.trace import Ran
 
 
-def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bool, full: bool) -> None:
-    """Prints what a stage of the compiler makes of a kernel, or its code for a GPU. Where the types of arguments were guessed, that
-    is printed on standard error.
-
-    stage: a name of `config.STAGES`, "opencl" or "cuda".
-    full: whether the text has all that `show_from` needs to read it back.
+def show(spec: CallSpec, what: ShowSpec, settings: Mapping[str, object], as_json: bool) -> None:
+    """Prints what the stage `what.stage` of the compiler makes of a kernel, or its code for a GPU. Where the types of arguments were
+    guessed, that is printed on standard error.
     """
     from polyml.api import kernel
 
     target = load_kernel_file(spec.kernel)
     types, said = call_types(target, spec)
-    if stage in LANGUAGES:
-        _show_gpu(target, types, said, stage, settings, as_json)
+    stage = str(what.stage)
+    if stage in GPU_STAGES:
+        _show_gpu(target, types, said, what, settings, as_json)
         return
     with config.scope(**settings):
         compiled = kernel(target.function).lower(*types)
@@ -43,26 +41,26 @@ def show(spec: CallSpec, stage: str, settings: Mapping[str, object], as_json: bo
         output.as_json(data() if data else {stage: compiled.stages[stage]()})
         return
     _say(said)
-    texts = compiled.stages | (compiled.full if full else {})
+    texts = compiled.stages | (compiled.full if what.full else {})
     click.echo(texts[stage]().rstrip("\n"))
 
 
 def _show_gpu(
-    target: KernelFile, types: Sequence[ArgType], said: Sequence[str], language: str, settings: Mapping[str, object], as_json: bool
+    target: KernelFile, types: Sequence[ArgType], said: Sequence[str], what: ShowSpec, settings: Mapping[str, object], as_json: bool
 ) -> None:
     """Prints the text of a kernel's launches for a GPU.
 
     types: the types of the arguments.
     said: lines on guessed types, for standard error.
-    language: "opencl" or "cuda".
     """
     from polyml.api import kernel
 
+    stage = str(what.stage)
     with config.scope(**settings):
-        made = kernel(target.function)
-        text = made.inspect_opencl(*types) if language == "opencl" else made.inspect_cuda(*types)
+        given = {} if what.arch is None else {"arch": what.arch}
+        text = getattr(kernel(target.function), f"inspect_{stage}")(*types, **given)
     if as_json:
-        output.as_json({language: text})
+        output.as_json({stage: text})
         return
     _say(said)
     click.echo(text.rstrip("\n"))

@@ -61,16 +61,18 @@ class RunSpec:
 class ShowSpec:
     """A show spec says what `polyml show` prints.
 
-    stage: the name of a stage, of `config.STAGES`; None where `after` is given.
+    stage: the name of a stage, of `config.STAGES` or `api.target.GPU_STAGES`; None where `after` is given.
     after: the name of a pass, of `config.PASSES`; None where `stage` is given.
     file: a file with the text of a kernel, SCoP or program, in place of FILE.py:FUNC; None: there is none.
     full: whether the printed text is complete, so that it can be read back as such a file.
+    arch: the architecture of a GPU, as in "sm_90", of the stages "ptx" and "sass"; None: the usual one.
     """
 
     stage: str | None
     after: str | None
     file: str | None
     full: bool
+    arch: str | None = None
 
 
 @dataclass(frozen=True)
