@@ -16,7 +16,6 @@ KINDS = (
     "threads at different barriers",
     "warp operation that not all lanes reach",
     "misaligned access",
-    "cp.async not waited for at the end",
 )  # in the order of Kind in runtime/machine.h
 
 

@@ -61,7 +61,6 @@ enum Kind {
     barriers_differ,
     lanes_missing,
     misaligned,
-    copies_left,
 };
 
 // A Fault is one mistake of a kernel, told once for each pair of places.

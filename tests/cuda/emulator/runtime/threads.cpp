@@ -66,10 +66,6 @@ void to_thread(Thread& thread) { swapcontext(&scheduler, &contexts[thread.number
 
 void entry() {
     launch->thunk(launch->arguments);
-    if (!current->open.empty() || !current->groups.empty()) {
-        const AsyncCopy& copy = current->open.empty() ? current->groups.front().front() : current->open.front();
-        fault(copies_left, region_of((uintptr_t)copy.to)->array, copy.place, nullptr, 0, 0);
-    }
     current->state = State::done;
     to_scheduler();
     __builtin_unreachable();
