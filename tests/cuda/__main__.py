@@ -5,6 +5,9 @@ one is refused.
 
 --emulate [--random N] [--order forward|backward|seeded] runs them in the emulator instead, and prints each that is wrong, that is not run
 or that makes a mistake, such as a race. The exit status is 1 where one is wrong.
+
+--mutate leaves out each barrier of ten kernels in turn, moves each bound by one, and undoes each swizzle on one side, and prints which of these
+mistakes nobody notices. The exit status is 1 where there is no known reason for that.
 """
 
 from __future__ import annotations
@@ -18,9 +21,12 @@ import numpy as np
 
 from polyml import kernels
 from polyml.kernels.arrays import workloads
+from polyml.schedule.gpu import launch_plan
 from tests.cuda.compiler import ARCHITECTURES, compiled, nvcc
 from tests.cuda.emulator import campaign
 from tests.cuda.emulator.launches import ORDERS, Run
+from tests.cuda.emulator.subjects import SMALL_TILE, subjects, why_equivalent
+from tests.cuda.emulator.survivors import report
 
 
 def texts(only: str = "") -> Iterator[tuple[str, str]]:
@@ -45,7 +51,11 @@ def main() -> int:
     parser.add_argument("--random", type=int, default=0, help="how many random programs to emulate")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first random program, and of the order by chance")
     parser.add_argument("--order", default="forward", choices=ORDERS, help="in which threads of a block run")
+    parser.add_argument("--mutate", action="store_true", help="try mistakes in ten kernels, which the emulator has to find")
     options = parser.parse_args()
+    if options.mutate:
+        launch_plan.TILE = SMALL_TILE
+        return report([each for each in subjects() if options.only in each.name], why_equivalent)
     if options.emulate:
         return campaign.emulate(options.only, range(options.seed, options.seed + options.random), Run(options.order, options.seed))
     compiler = nvcc()

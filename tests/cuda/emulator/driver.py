@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
+import polyml
 from polyml.api import gpu_calls
 from polyml.errors import CompileError, PolymlMemoryError
-from tests.cuda.emulator.counts import AccessCounts
+from tests.cuda.emulator.counts import AccessCounts, summed
 from tests.cuda.emulator.faults import Fault, FaultsFound
 from tests.cuda.emulator.launches import Library, Memory, Run
 
@@ -79,3 +81,14 @@ def emulated(device: Emulator) -> Iterator[Emulator]:
         yield device
     finally:
         gpu_calls.opened = opened
+
+
+def counted(function: Callable[..., object], *arguments: object, run: Run = Run()) -> tuple[AccessCounts, ...]:
+    """Calls a Python function as a CUDA kernel, and returns how often its launches access which array at each line of their text.
+
+    arguments: of the call, which changes arrays in place
+    """
+    device = Emulator(replace(run, counts=True))
+    with emulated(device):
+        polyml.kernel(function, target="cuda", fallback="error")(*arguments)
+    return summed(device.counts)

@@ -8,7 +8,8 @@ from polyml.errors import CompileError
 from polyml.schedule.gpu import launch_plan
 from tests.cuda.emulator.campaign import outcomes
 from tests.cuda.emulator.compiler import compiler
-from tests.cuda.emulator.driver import Emulator, emulated
+from tests.cuda.emulator.counts import by_array
+from tests.cuda.emulator.driver import Emulator, counted, emulated
 from tests.cuda.emulator.launches import ORDERS, Run
 from tests.gpu import kernels
 
@@ -44,3 +45,11 @@ def test_a_text_that_gcc_refuses_is_an_error_with_its_messages():
 def test_memory_that_there_is_not_is_an_error():
     with pytest.raises(polyml.PolymlMemoryError, match="1,000,000,000,000 bytes"):
         Emulator().allocate(10**12)
+
+
+def test_requests_of_a_transposition_are_counted():
+    A = np.zeros((64, 96), np.float32)
+    found = by_array(counted(kernels.transpose, A, np.zeros((96, 64), np.float32)))
+    read, written = found["transpose_0", "A", False], found["transpose_0", "B", True]
+    assert (read.accesses, read.requests, written.requests) == (64 * 96, 64 * 96 // 32, 64 * 96 // 32)
+    assert sorted([read.sectors, written.sectors]) == [64 * 96 // 32 * 4, 64 * 96]  # one along rows, one along columns

@@ -35,3 +35,8 @@ extern "C" void emu_copy_vector(void* to, const void* from, int bytes) {
     access(to, bytes, true, PLACE);
     memcpy(to, from, bytes);
 }
+
+extern "C" {
+int emu_mutation = NONE, emu_shift;  // of kernels with switches: the mistake that is on
+void emu_mutate(int number, int shift) { emu_mutation = number, emu_shift = shift; }
+}

@@ -30,6 +30,7 @@ unsigned emu_shared_address(const void* pointer);
 void* emu_shared_pointer(unsigned address);
 void emu_copy_async(void* to, const void* from, int bytes, int from_bytes);
 void emu_commit_copies();
+extern int emu_mutation, emu_shift;
 void emu_wait_copies(int left);
 }
 
@@ -67,6 +68,10 @@ using std::lgamma; using std::floor; using std::ceil; using std::trunc; using st
 using std::nearbyint; using std::fmod; using std::remainder; using std::hypot; using std::copysign; using std::fma;
 using std::fmin; using std::fmax; using std::fdim; using std::ldexp; using std::frexp; using std::logb; using std::ilogb;
 using std::nextafter; using std::isnan; using std::isinf; using std::isfinite; using std::signbit;
+
+// -- mistakes that are switched on one at a time (mutations.py)
+EMU_QUIET long long EMU_MOVED(int number) { return emu_mutation == number ? emu_shift : 0; }
+EMU_QUIET int EMU_KEPT(int number) { return emu_mutation != number; }
 
 // -- vectors, whose copies are single accesses
 #define EMU_VECTOR(NAME, OF, COUNT, ...)                                                          \

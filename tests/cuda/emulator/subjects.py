@@ -1,0 +1,117 @@
+"""Ten kernels whose mutations are tried, with sizes at which each bound matters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+from tests.cuda.emulator.mutations import Mutation
+from tests.cuda.emulator.survivors import Arguments, Subject
+from tests.gpu import kernels
+
+
+SMALL_TILE = (8, 8), (4, 4)  # for `launch_plan.TILE`: threads along x and y, and iterations of each
+
+# mistakes that change nothing: (what the line has in it, how much the bound is moved, why); none else may survive
+EQUIVALENT = (
+    (r"if \(\w+ > 0\) \{", -1, "a sum of no products is stored as it was loaded"),
+    (r"; (\w+_chunk) < .*; \1 \+= ", 1, "a chunk that begins where the loop ends copies nothing and sums up nothing"),
+    (r"if \(\w+_chunk \+ \d+ < ", 1, "a chunk that begins where the loop ends copies nothing"),
+    (r"if \(\w+_chunk >= 0\)", -1, "chunks begin at multiples of their size"),
+    (r"for \(int (\w+) = 0; \1 < 32; \1 \+= 16\)", -1, "steps of 16 end where they did"),
+)
+
+
+def halves(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+
+
+def syr2k(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[0]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[j, k] + B[i, k] * A[j, k]
+
+
+def softmax(x, y, high, total):
+    for i in range(x.shape[0]):
+        high[i] = -1e30
+        for j in range(x.shape[1]):
+            high[i] = np.maximum(high[i], x[i, j])
+        total[i] = 0.0
+        for j in range(x.shape[1]):
+            y[i, j] = np.exp(x[i, j] - high[i])
+            total[i] += y[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = y[i, j] / total[i]
+
+
+def triangular_solve(L, x, b):
+    for i in range(x.shape[0]):
+        x[i] = b[i]
+        for j in range(i):
+            x[i] -= L[i, j] * x[j]
+        x[i] = x[i] / L[i, i]
+
+
+def seven_point(A, B):
+    for i in range(1, A.shape[0] - 1):
+        for j in range(1, A.shape[1] - 1):
+            for k in range(1, A.shape[2] - 1):
+                B[i, j, k] = (
+                    A[i, j, k] + A[i + 1, j, k] + A[i - 1, j, k] + A[i, j + 1, k] + A[i, j - 1, k] + A[i, j, k + 1] + A[i, j, k - 1]
+                )
+
+
+def total(A, s):
+    for i in range(A.shape[0]):
+        s[0] += A[i]
+
+
+def _numbers(*shape: int, dtype: object = np.float32) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).integers(-9, 10, shape).astype(dtype)
+
+
+def _unset(*shapes: tuple[int, ...] | int) -> tuple[np.ndarray, ...]:
+    return tuple(np.full(shape, np.nan) for shape in shapes)
+
+
+def _products(
+    function: Callable, left: str, right: str, *sizes: tuple[int, int, int], dtype: object = np.float32
+) -> tuple[Arguments, ...]:
+    def shape(of: str, n: int, m: int, k: int) -> tuple[int, ...]:
+        return tuple({"n": n, "m": m, "k": k}[each] for each in of)
+
+    return tuple(
+        (_numbers(n, m), _numbers(*shape(left, n, m, k), dtype=dtype), _numbers(*shape(right, n, m, k), dtype=dtype))
+        for n, m, k in sizes
+    )
+
+
+def why_equivalent(mutation: Mutation) -> str:
+    """Returns why a mistake changes nothing that a kernel does, "" where there is no reason."""
+    reasons = (why for found, shift, why in EQUIVALENT if shift == mutation.shift and re.search(found, mutation.text))
+    return "" if " = " in mutation.after else next(reasons, "")
+
+
+def subjects() -> tuple[Subject, ...]:
+    """Returns the kernels; products are to have tiles of 32 x 32, SMALL_TILE."""
+    sizes = ((64, 64, 16), (31, 64, 17), (64, 31, 17), (64, 64, 15), (32, 32, 1), (32, 32, 33))
+    return (
+        Subject("gemm", kernels.gemm, _products(kernels.gemm, "nk", "km", *sizes)),
+        Subject("halves", halves, _products(halves, "nk", "km", *sizes, (64, 64, 64), (64, 64, 41), dtype=ml_dtypes.bfloat16)),
+        Subject("syr2k", syr2k, tuple((_numbers(n, n), _numbers(n, k), _numbers(n, k)) for n, k in ((64, 16), (63, 17), (32, 1), (64, 15), (65, 33)))),
+        Subject("transpose", kernels.transpose, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((64, 32), (31, 33), (33, 65), (40, 40)))),
+        Subject("five_point", kernels.five_point, tuple((_numbers(n, m), _numbers(n, m)) for n, m in ((66, 130), (33, 35), (34, 34), (9, 33)))),
+        Subject("seven_point", seven_point, tuple((_numbers(n, m, k), _numbers(n, m, k)) for n, m, k in ((6, 10, 34), (5, 11, 35), (7, 9, 33)))),
+        Subject("matvec", kernels.matvec, tuple((_numbers(n, k), _numbers(k), _numbers(n)) for n, k in ((128, 40), (129, 128), (127, 33), (5, 1)))),
+        Subject("total", total, tuple((_numbers(n), _numbers(1)) for n in (1, 31, 32, 257, 1024, 3001))),
+        Subject("softmax", softmax, tuple((_numbers(n, m, dtype=float), *_unset((n, m), n, n)) for n, m in ((128, 40), (129, 33), (4, 256), (90, 3)))),
+        Subject("triangular_solve", triangular_solve, tuple((np.tril(_numbers(n, n, dtype=float)) / 40 + np.eye(n), *_unset(n), _numbers(n, dtype=float)) for n in (20, 33))),
+    )  # fmt: skip
