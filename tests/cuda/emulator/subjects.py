@@ -12,7 +12,6 @@ from tests.cuda.emulator.mutations import Mutation
 from tests.cuda.emulator.survivors import Arguments, Subject
 from tests.gpu import kernels
 
-
 SMALL_TILE = (8, 8), (4, 4)  # for `launch_plan.TILE`: threads along x and y, and iterations of each
 
 # mistakes that change nothing: (what the line has in it, how much the bound is moved, why); none else may survive
