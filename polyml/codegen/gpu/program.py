@@ -16,10 +16,11 @@ from types import MappingProxyType
 import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
+from polyml.codegen.gpu.block_tiles import block_tiles
 from polyml.codegen.gpu.host_loops import as_map, host_loops
 from polyml.codegen.gpu.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.registers import Registers, registers
-from polyml.codegen.gpu.shared_tiles import BlockAxis, Staged, staged
+from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged, staged
 from polyml.codegen.ir.program import Node, instances
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
@@ -62,9 +63,10 @@ class Version:
     registers: elements that are in registers while loops of the body run.
     staged: loops whose loads come from shared memory.
     fragments: loops whose sums the threads of a block compute together, with matrix instructions.
+    filled: what the block copies to shared memory before its threads run the body.
 
-    If there are any `staged` or `fragments`, the condition is on the first iterations of the block, not of the thread, so that all
-    threads of a block run the version or none does.
+    If there are any `staged`, `fragments` or `filled`, the condition is on the first iterations of the block, not of the thread, so
+    that all threads of a block run the version or none does.
     """
 
     condition: Condition
@@ -72,6 +74,7 @@ class Version:
     registers: tuple[Registers, ...] = ()
     staged: tuple[Staged, ...] = ()
     fragments: tuple[Fragments, ...] = ()
+    filled: tuple[SharedTile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -225,8 +228,8 @@ def _versions(
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
     version = _whole_version(whole, context, items, blocks, given)
     rest = tuple(nodes_of(loop_tree.write(inside, body), context))
-    if version.staged or version.fragments:
-        known = _of_blocks(context, blocks)
+    if version.staged or version.fragments or version.filled:
+        known = reduce(isl.Set.intersect, map(_multiples, blocks), _of_blocks(context, blocks))
         full, context = known.subtract(_of_blocks(missing, blocks)).coalesce(), known
     condition = condition_expression(full.gist(context), context)
     return replace(version, condition=condition), Version(negate(condition), rest)
@@ -243,7 +246,8 @@ def _whole_version(
     blocks: the axes along which a block has more than one iteration.
     """
     scop = given.scop
-    kept = tuple(registers(body, scop, {each.name: each.count for each in items}))
+    counts = {each.name: each.count for each in items}
+    kept = tuple(registers(body, scop, counts))
     written = frozenset(scop.statements[each.statement].write.array for each in instances(body))
     alone = [held for held in kept if any(held.loop is node for node in body)]
     taken = {*scop.arrays, *scop.params, *parameter_names(context)}
@@ -252,7 +256,8 @@ def _whole_version(
     together = [_fragments(held, chunk, blocks, written, given) for held, chunk, _ in wanted]
     by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]
     tiles = [staged(held, chunk, blocks, written, scop, asked) for held, chunk, asked in by_threads]
-    return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)))
+    filled = block_tiles(body, counts, blocks, written, scop)
+    return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)), filled)
 
 
 def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set) -> Version:
@@ -286,6 +291,11 @@ def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
         near = f"[{axis.block}, {axis.start}] -> {{ : exists t: {axis.start} = {axis.block} + {step} t and 0 <= t <= {last} }}"
         threads = forget(threads.intersect(isl.Set(near)), [axis.start])
     return threads
+
+
+def _multiples(axis: BlockAxis) -> isl.Set:
+    """Returns [b] -> { : b mod n = 0 }, since blocks begin at multiples of the iterations of a block along the axis."""
+    return isl.Set(f"[{axis.block}] -> {{ : {axis.block} mod {axis.threads * axis.items} = 0 }}")
 
 
 def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:
@@ -331,14 +341,15 @@ def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.Union
 
 
 def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
-    """Returns [start] -> { : start >= c }, where all threads' first iterations along the axis are at least the constant c. Returns
-    { : } if no such constant is known.
+    """Returns [start] -> { : start >= c and start mod n = 0 }, where all threads' first iterations along the axis are multiples of n
+    and at least the constant c, if such a constant is known.
     """
+    multiples = isl.Set(f"[{start}] -> {{ : {start} mod {axis.thread_step} = 0 }}")
     first = _blocks(axis, instances).dim_min(0)
     if not first.is_cst():
-        return isl.Set("{ : }")
+        return multiples
     least = first.max_val().to_python() * axis.extent
-    return isl.Set(f"[{start}] -> {{ : {start} >= {least} }}")
+    return multiples.intersect(isl.Set(f"[{start}] -> {{ : {start} >= {least} }}"))
 
 
 def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:

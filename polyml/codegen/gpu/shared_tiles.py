@@ -80,11 +80,15 @@ class SharedTile:
     array: the array.
     subscripts: the subscripts of the reads that get their elements from the tile.
     dimensions: for each dimension of the array, outermost first, what the tile has of it.
+    offsets: what is added to the subscripts, by dimension, in each of these reads.
+    padding: how many elements of shared memory there are, besides the tile's, between two of its rows.
     """
 
     array: str
     subscripts: tuple[Affine, ...]
     dimensions: tuple[TileDimension, ...]
+    offsets: tuple[tuple[int, ...], ...] = ()
+    padding: int = 0
 
     @property
     def stored(self) -> tuple[TileDimension, ...]:
@@ -100,7 +104,18 @@ class SharedTile:
         """
         extents = [each.extent for each in self.stored]
         across = len(extents) > 1 and [each for each in self.dimensions if each.extent > 1][-1] is not self.stored[-1]
-        return (*extents[:-1], extents[-1] + PADDING * across)
+        return (*extents[:-1], extents[-1] + max(PADDING * across, self.padding * (len(extents) > 1)))
+
+    def indices(self, offset: tuple[int, ...]) -> tuple[Affine, ...]:
+        """Returns the subscripts in shared memory, of the stored dimensions, of a read with one of the `offsets`; () for none."""
+        more = dict(zip(map(id, self.dimensions), offset))
+        return tuple(each.index + more.get(id(each), 0) for each in self.stored)
+
+    @property
+    def region(self) -> str:
+        """The part of the array as text, such as A[i_block - 1..i_block + 8, j_block..j_block + 31]."""
+        ends = ((each.first, each.first + (each.extent - 1)) for each in self.dimensions)
+        return f"{self.array}[{', '.join(str(low) if low == high else f'{low}..{high}' for low, high in ends)}]"
 
     @property
     def elements(self) -> int:

@@ -19,6 +19,7 @@ from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
 from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
 from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked
+from polyml.schedule.gpu.warp_lines import ROWS, is_flat, is_turned, lines, shares_rows
 from polyml.schedule.legality.check import check_legal
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Node
@@ -126,23 +127,44 @@ def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
 def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     """Returns the launch with its loops divided among blocks of the usual sizes.
 
-    Where marks say which loop goes to which axis, these do. Else axis x is the loop along which most accesses go to neighbouring elements, of equally good ones the innermost; the other axes are
-    the other loops, from the inside outwards.
-    A thread has several iterations along x and along y where, along both, it can load an element once and use it in all of them.
+    Where marks say which loop goes to which axis, these do. Else axis x is the loop along which most accesses go to neighbouring
+    elements (see `warp_lines` for threads without loops of their own), of equally good ones the innermost; the other axes are the
+    other loops, from the inside outwards.
+    A thread has several iterations along x and along y where, along both, it can load an element once and use it in all of them, and
+    some along y where a stencil's rows share loads.
     Where threads run in turn and have no loops of their own, a block is one thread with many iterations, in loops: their bounds
     take the place of tests in each iteration, and a compiler for a processor finds in them what it does in loops of C.
     """
     grid = range(len(nest.grid))
     if not grid:
         return mapped(nest, (), ())
-    x = max(grid, key=lambda loop: (_followers(nest, nest.grid[loop], scop), loop))
+    x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
     order = asked_order(nest) or [x, *(loop for loop in reversed(grid) if loop != x)]
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
         return mapped(nest, order, *TILE, adjacent=True)
-    if in_turn and not any(run.inside for run in nest.runs()):
+    if in_turn and is_flat(nest):
         runs = RUNS[min(len(order), 3)]
         return mapped(nest, order, (1,) * len(runs), runs, adjacent=True, rolled=True)
-    return mapped(nest, order, BLOCKS[min(len(order), 3)])
+    sizes = BLOCKS[min(len(order), 3)]
+    rows = len(order) > 1 and is_flat(nest) and _has_rows(nest, order, scop)
+    return mapped(nest, order, sizes, (1, ROWS), adjacent=True) if rows else mapped(nest, order, sizes)
+
+
+def _fitness_for_x(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> tuple[int, int]:
+    """Returns a value that is larger the better the loop is as axis x: the fewer lines of memory the accesses of a warp go to, if
+    threads have no loops of their own, and the more accesses go to neighbouring elements.
+    """
+    return -lines(nest, loop, scop) if is_flat(nest) else 0, _followers(nest, loop, scop)
+
+
+def _has_rows(nest: LaunchNest, order: Sequence[int], scop: Scop) -> bool:
+    """Returns whether a thread has several iterations along y: it can use loads for several of them, or the block copies rows to
+    shared memory, which are then longer.
+
+    order: the positions in `nest.grid` of the loops for axes x, y and so on.
+    """
+    x, y = (nest.grid[loop] for loop in order[:2])
+    return is_turned(nest, x, scop) or shares_rows(nest, y, scop)
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:

@@ -196,7 +196,8 @@ def mapped(
     adjacent: whether the iterations of a thread follow one another, in place of those of neighbouring threads.
     rolled: whether a thread runs its iterations in loops, in place of unrolled ones.
     """
-    axes = (GridAxis(nest.grid[k], *pair, adjacent, rolled) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
+    along = zip(order, zip_longest(sizes, items, fillvalue=1))
+    axes = (GridAxis(nest.grid[k], size, count, adjacent and count > 1, rolled) for k, (size, count) in along)
     rest = (GridAxis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
     return Mapped(nest, (*axes, *rest))
 

@@ -78,7 +78,9 @@ def test_the_loop_that_goes_to_neighbours_is_x(function, arrays, expected):
     (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [8, 8]),
     (kernels.syrk, shapes_of((5, 5), (5, 3)), [8, 8]),
     (kernels.matvec, shapes_of((5, 4), 4, 5), [1]),
-    (kernels.transpose, shapes_of((5, 4), (4, 5)), [1, 1]),
+    (kernels.transpose, shapes_of((5, 4), (4, 5)), [1, 4]),
+    (kernels.five_point, shapes_of((9, 9), (9, 9)), [1, 4]),
+    (two_vectors, shapes_of(5, 5), [1]),
     (down_columns, shapes_of((5, 6)), [1]),
 ])  # fmt: skip
 def test_a_thread_has_several_iterations_where_its_loads_serve_them(function, arrays, items):

@@ -75,7 +75,7 @@ def test_sizes_that_are_not_asked_for_are_the_usual_ones():
     (launch,) = as_asked(
         small.transpose, np.zeros((3, 4)), np.zeros((4, 3)), i=Directives(grid=GridPlace(0)), j=Directives(grid=GridPlace(1))
     )
-    assert axes(launch) == [("i", 32, 1, False), ("j", 8, 1, False)] and launch.copies is None
+    assert axes(launch) == [("i", 32, 1, False), ("j", 8, 4, True)] and launch.copies is None
 
 
 def test_a_grid_of_one_loop_leaves_the_others_to_threads():

@@ -49,7 +49,7 @@ def test_both_starting_points_compute_what_python_does(function, start):
 
 def test_what_is_found_is_printed_with_its_mapping():
     assert loops(schedule(triangle, "auto")) == [
-        "for i:  # grid(y, threads=8)",
+        "for i:  # grid(y, threads=8, items=4, adjacent)",
         "    for j:  # grid(x, threads=32)",
         "        S0[i, j]: B[i, j] = A[i, j] + A[j, i]",
     ]
@@ -206,7 +206,7 @@ def test_a_kernel_for_processors_has_no_grid():
 def test_a_schedule_of_a_processor_s_loops_runs_on_gpus_where_it_asks_for_nothing_else():
     given = polyml.kernel(triangle, cache=False).schedule("source", *ARGUMENTS[triangle]())
     kernel = on_gpu(triangle).with_schedule(given.interchange("i", "j"))
-    assert axes(kernel.schedule().problem.generate(kernel.schedule().tree))[0][1:] == (("j", 32, 1, 1), ("i", 8, 1, 1))
+    assert axes(kernel.schedule().problem.generate(kernel.schedule().tree))[0][1:] == (("j", 32, 1, 1), ("i", 8, 4, 4))
     with pytest.raises(ScheduleError, match="has the directive parallel, which is for processors"):
         on_gpu(triangle).with_schedule(given.parallel("i"))
 
@@ -230,7 +230,7 @@ def test_a_mapping_is_saved_edited_and_loaded(tmp_path):
     assert kernel.load_schedule(path) == found and 'mark: "loop j: grid(x, threads=32)"' in kernel.inspect_schedule(*arguments)
     path.write_text(path.read_text().replace("threads=32", "threads=16"))
     edited = kernel.load_schedule(path)
-    assert axes(agrees(triangle, edited)) == [((), ("j", 16, 1, 1), ("i", 8, 1, 1))]
+    assert axes(agrees(triangle, edited)) == [((), ("j", 16, 1, 1), ("i", 8, 4, 4))]
     path.write_text(path.read_text().replace("threads=16", "threads=512"))
     with pytest.raises(PolymlError, match="a block of 512 x 8 has 4,096 threads"):
         kernel.load_schedule(path)

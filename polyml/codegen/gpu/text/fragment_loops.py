@@ -11,8 +11,8 @@ from polyml.codegen.gpu.fragment_layouts import LANES
 from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments, Operand
 from polyml.codegen.gpu.text.integers import condition
 from polyml.codegen.gpu.text.names import named
+from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, ring
 from polyml.codegen.gpu.text.values import Text
-from polyml.codegen.gpu.text.vector_copies import Surroundings, VectorCopy, ring
 from polyml.quasi_affine.affine import Affine, Compare, conjunction
 
 _STEP = "    "

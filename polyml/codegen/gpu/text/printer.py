@@ -23,8 +23,8 @@ from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
 from polyml.codegen.gpu.text.integers import condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, block_number, first_block, loop_names, named, number_name, outer_names
+from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, copy_lines, declaration
 from polyml.codegen.gpu.text.values import Needs, Text, Values
-from polyml.codegen.gpu.text.vector_copies import Surroundings, VectorCopy
 from polyml.codegen.gpu.text.wrapping import wrapped
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
@@ -190,16 +190,35 @@ class _KernelText:
             for node in first.body:
                 yield from self._lines(node)
             return
-        yield from self._block(f"if ({condition(self._renamed(first.condition), self._use)})", first.body)
+        yield f"if ({condition(self._renamed(first.condition), self._use)}) {{"
+        yield from (_STEP + line for line in self._after_copies(first))
+        yield "}"
         for version in others:
             self._begin(version)
             yield from self._block("else", version.body)
+
+    def _after_copies(self, version: Version) -> Iterator[str]:
+        """Yields the C lines of a version: those by which the block copies to shared memory what the version begins with, and those
+        of its body.
+        """
+        tiled = [(tile, self._tile_name(tile)) for tile in version.filled]
+        for tile, name in tiled:
+            yield from copy_lines(tile, name, (), self._around)
+        if tiled:
+            regions = " and ".join(tile.region for tile, _ in tiled)
+            yield f"{self._dialect.barrier}  // {regions}: written by the copy, read by all threads"
+        self._tiles = tiled
+        for node in version.body:
+            yield from self._lines(node)
+        self._tiles = []
 
     def _begin(self, version: Version) -> None:
         """Prepares the text of a version: from now on, elements in its registers are read and written there, and the variables of
         its loops have their C names.
         """
         self._version, self._registers, self._staged = version, version.registers, version.staged
+        is_whole = version is self._launch.versions[0]
+        self._unrolled = {axis.item for axis in self._launch.blocks if is_whole and axis.items > 1}
         self._names = {**self._outer, **loop_names(version, self._launch, self._outer, self._scop)}
         self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
 
@@ -224,7 +243,7 @@ class _KernelText:
             lower = extreme("max", [self._renamed(e) for e in node.lower], self._use)
             last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
             step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
-            if any(name == item for held in self._registers for item, _ in held.items):
+            if node.name in self._unrolled:
                 yield "#pragma unroll"
             yield from self._block(f"for ({self._dialect.index} {name} = {lower}; {name} < {last}; {step})", node.body)
         else:
@@ -262,22 +281,22 @@ class _KernelText:
         lower = extreme("max", [self._renamed(e) for e in loop.lower], self._use)
         end = extreme("min", [self._renamed(e + 1) for e in loop.upper], self._use)
         tiled = [(tile, self._tile_name(tile)) for tile in tiles.tiles]
-        names = " and ".join(name for _, name in tiled)
+        names, regions = " and ".join(name for _, name in tiled), " and ".join(tile.region for tile, _ in tiled)
         yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {tiles.length}) {{"
         for tile, name in tiled:
-            yield from (_STEP + line for line in self._copy(tile, name, tiles))
-        yield f"{_STEP}{self._dialect.barrier}  // {names}: filled by all threads before any reads"
-        self._tiles = tiled
+            ends = [last - chunk for last in loop.upper]
+            yield from (_STEP + line for line in copy_lines(tile, name, ends, self._around))
+        yield f"{_STEP}{self._dialect.barrier}  // {regions}: written by the copy, read by all threads"
+        outer, self._tiles = self._tiles, [*tiled, *self._tiles]
         inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (tiles.length - 1)))
         yield from (_STEP + line for line in self._lines(inner))
-        self._tiles = []
-        yield f"{_STEP}{self._dialect.barrier}  // {names}: read by all threads before any fills them again"
+        self._tiles = outer
+        yield f"{_STEP}{self._dialect.barrier}  // {names}: read by all threads, written by the next copy"
         yield "}"
 
     def _fragments(self, found: Fragments) -> Iterator[str]:
         """Yields the C lines of a loop whose sums the threads of a block compute together."""
-        around = Surroundings(self._scop, self._dialect, self._values, self._renamed, self._use, self._threads)
-        names = []
+        around, names = self._around, []
         for operand in (found.left, found.right):
             names.append(self._tile_name(operand.tile))
             copied = VectorCopy(operand.tile, operand.order, names[-1], found.loop, found.chunk, SLOTS)
@@ -289,34 +308,14 @@ class _KernelText:
         name, number = f"{named(tile.array)}_tile", 2
         while name in self._shared:
             name, number = f"{named(tile.array)}_tile_{number}", number + 1
-        element = self._dialect.memory_type(self._scop.arrays[tile.array].element)
-        self._shared[name] = f"{self._dialect.shared}{element} {name}{''.join(f'[{length}]' for length in tile.lengths)};"
+        self._shared[name] = declaration(tile, name, self._around)
         return name
 
-    def _copy(self, tile: SharedTile, name: str, tiles: Staged) -> Iterator[str]:
-        """Yields the C lines by which the threads of a block copy a tile, consecutive elements of a row by consecutive threads."""
-        moving = [each for each in tile.dimensions if each.extent > 1]
-        numbers = [variable(f"e{k}") for k in range(len(moving))]
-        at = dict(zip(map(id, moving), numbers))
-        subscripts = [each.first + at.get(id(each), Affine()) for each in tile.dimensions]
-        texts = [self._values.index(each) for each in subscripts]
-        along = next(number for each, number in zip(moving, numbers) if each.moves)
-        there = conjunction(*(Compare(">=", self._renamed(last - variable(tiles.chunk) - along)) for last in tiles.loop.upper))
-        yield f"for (int e = thread; e < {tile.elements}; e += {self._threads}) {{"
-        inner = 1
-        for each, number in reversed(list(zip(moving, numbers))):
-            quotient = "e" if inner == 1 else f"e / {inner}"
-            whole = each is moving[0]
-            yield f"{_STEP}const int {number} = {quotient if whole else f'{quotient} % {each.extent}'};"
-            inner *= each.extent
-        yield f"{_STEP}if ({condition(there, self._use)})"
-        yield f"{_STEP * 2}{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)} = {self._element(tile.array, texts)};"
-        yield "}"
-
     @property
-    def _threads(self) -> int:
-        """How many threads a block has."""
-        return prod(axis.threads for axis in self._launch.axes[:3])
+    def _around(self) -> Surroundings:
+        """What parts of the text that have modules of their own need of the kernel."""
+        threads = prod(axis.threads for axis in self._launch.axes[:3])
+        return Surroundings(self._scop, self._dialect, self._values, self._renamed, self._use, threads)
 
     def _for_items(self, held: Registers, line: str) -> Iterator[str]:
         """Yields C lines of unrolled loops over a thread's items (its iterations along each axis), with the given line inside."""
@@ -361,17 +360,20 @@ class _KernelText:
         if array in self._held:
             return self._held[array]
         for tile, name in self._tiles:
-            if tile.array == array and self._same(tile.subscripts, subscripts):
-                indices = (self._values.index(each.index) for each in tile.stored)
-                return name + "".join(f"[{index}]" for index in indices)
+            if tile.array == array and (found := self._indices(tile, subscripts)) is not None:
+                return name + "".join(f"[{self._values.index(index)}]" for index in found)
         self._arrays.setdefault(array, False)
         extents = [self._table.affine(extent.gist_params(self._known)) for extent in self._scop.arrays[array].shape[1:]]
         sizes = [factor(self._renamed(each), self._use) for each in extents]
         return f"{named(array)}[{row_major(texts, sizes)}]"
 
-    def _same(self, some: tuple[Affine, ...], others: tuple[Affine, ...]) -> bool:
-        """Returns whether two lists of subscripts are the same after loop variables have got their names in the C text."""
-        return [each.substitute(self._renaming) for each in some] == [each.substitute(self._renaming) for each in others]
+    def _indices(self, tile: SharedTile, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...] | None:
+        """Returns the subscripts in the tile of the array's element at the given ones; None if a read there is not served from it."""
+        here, first = ([each.substitute(self._renaming) for each in some] for some in (subscripts, tile.subscripts))
+        for offset in tile.offsets or ((0,) * len(first),):
+            if here == [each + more for each, more in zip(first, offset)]:
+                return tile.indices(offset)
+        return None
 
     def _renamed(self, value: Renamed) -> Renamed:
         """Returns an expression or a condition with the names of the C text in place of the program's, and notes that the kernel

@@ -11,11 +11,11 @@ def smooth(A, B):
     n, m = A.shape
     for i in range(1, n - 1):
         for j in range(1, m - 1):
-            B[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+            B[i, j] = 0.25 * (A[i, j - 1] + 2.0 * A[i, j] + A[i, j + 1])
 
 
 HEADING = """\
-// test_printer.py:14: B[i, j] = 0.25 * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+// test_printer.py:14: B[i, j] = 0.25 * (A[i, j - 1] + 2.0 * A[i, j] + A[i, j + 1])
 // blocks of 32 x 8 = 256 threads: along x for j, along y for i
 """
 OPENCL = f"""\
@@ -25,7 +25,7 @@ smooth_0(__global float *restrict B, __global const float *restrict A, const lon
     const long j = (long)get_group_id(0) * 32 + get_local_id(0);
     const long i = (long)get_group_id(1) * 8 + get_local_id(1);
     if (i > 0 && j > 0 && j + 1 < m && i + 1 < n)
-        B[i*B_1 + j] = 0.25f * (A[(i - 1)*m + j] + A[(i + 1)*m + j] + A[i*m + j - 1] + A[i*m + j + 1]);
+        B[i*B_1 + j] = 0.25f * (A[i*m + j - 1] + 2.0f * A[i*m + j] + A[i*m + j + 1]);
 }}
 """
 CUDA = f"""\
@@ -36,7 +36,7 @@ smooth_0(float *__restrict__ B, const float *__restrict__ A, const long long B_1
     const long long j = (long long)blockIdx.x * 32 + threadIdx.x;
     const long long i = (long long)(blockIdx.y + first_i) * 8 + threadIdx.y;
     if (i > 0 && j > 0 && j + 1 < m && i + 1 < n)
-        B[i*B_1 + j] = 0.25f * (A[(i - 1)*m + j] + A[(i + 1)*m + j] + A[i*m + j - 1] + A[i*m + j + 1]);
+        B[i*B_1 + j] = 0.25f * (A[i*m + j - 1] + 2.0f * A[i*m + j] + A[i*m + j + 1]);
 }}
 """
 

@@ -1,25 +1,27 @@
-"""Copies of tiles (parts of arrays) to shared memory in vectors of 16 bytes, on the way while earlier chunks of a loop are read.
+"""Copies of tiles (parts of arrays) to shared memory: element by element, or in vectors of 16 bytes, on the way while earlier chunks of
+a loop are read.
 
+    A_tile = A[i_block..i_block + 31, j..j + 31]      ->   for (int e = thread; e < 1024; e += 256) A_tile[...][...] = A[...];
     copy chunk c; barrier; compute chunk c; barrier   ->   wait for chunk c; barrier; begin to copy chunk c + 2; compute chunk c
 
-The copy is the same statement, shifted by `slots - 1` chunks against the loop that reads it (software pipelining). Legal since no thread
+A copy in vectors is the same statement, shifted by `slots - 1` chunks against the loop that reads it (software pipelining). Legal since no thread
 writes the array in the launch. One barrier per chunk suffices: it comes when all threads have read the chunk before, whose place the
 new copy takes, and have waited for their parts of the chunk that follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.codegen.gpu.swizzles import VECTOR_BYTES, Swizzle
 from polyml.codegen.gpu.text.dialect import Dialect
-from polyml.codegen.gpu.text.integers import extreme, factor
+from polyml.codegen.gpu.text.integers import condition, extreme, factor
 from polyml.codegen.gpu.text.values import Values
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.scop import Scop
-from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
 
 _STEP = "    "
 
@@ -48,6 +50,37 @@ class Surroundings:
     def end(self, loop: Loop) -> str:
         """Returns the C text of the iteration behind a loop's last one."""
         return extreme("min", [self.renamed(each + 1) for each in loop.upper], self.use)
+
+
+def declaration(tile: SharedTile, name: str, around: Surroundings) -> str:
+    """Returns the C declaration of a tile in shared memory, under this name."""
+    element = around.dialect.memory_type(around.scop.arrays[tile.array].element)
+    return f"{around.dialect.shared}{element} {name}{''.join(f'[{length}]' for length in tile.lengths)};"
+
+
+def copy_lines(tile: SharedTile, name: str, ends: Sequence[Affine], around: Surroundings) -> Iterator[str]:
+    """Yields the C lines by which the threads of a block copy a tile, consecutive elements of a row by consecutive threads.
+
+    name: that of the tile in shared memory.
+    ends: the last iterations of a loop that runs in chunks, counted from the chunk's first one on; none: the whole tile is copied.
+    """
+    moving = [each for each in tile.dimensions if each.extent > 1]
+    numbers = [variable(f"e{k}") for k in range(len(moving))]
+    at = dict(zip(map(id, moving), numbers))
+    subscripts = [each.first + at.get(id(each), Affine()) for each in tile.dimensions]
+    along = [number for each, number in zip(moving, numbers) if each.moves]
+    there = conjunction(*(Compare(">=", around.renamed(last - number)) for number in along for last in ends))
+    yield f"for (int e = thread; e < {tile.elements}; e += {around.threads}) {{"
+    inner = 1
+    for each, number in reversed(list(zip(moving, numbers))):
+        quotient = "e" if inner == 1 else f"e / {inner}"
+        yield f"{_STEP}const int {number} = {quotient if each is moving[0] else f'{quotient} % {each.extent}'};"
+        inner *= each.extent
+    if ends:
+        yield f"{_STEP}if ({condition(there, around.use)})"
+    source = around.values.element(tile.array, [around.values.index(each) for each in subscripts])
+    yield f"{_STEP * (2 if ends else 1)}{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)} = {source};"
+    yield "}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +182,7 @@ def ring(copies: list[VectorCopy], around: Surroundings, compute: Iterator[str])
     start = extreme("max", [around.renamed(each - ahead) for each in loop.lower], around.use)
     yield f"for ({around.dialect.index} {chunk} = {start}; {chunk} < {end}; {chunk} += {length}) {{"
     yield f"{_STEP}{around.use(f'wait_for_copies_{slots - 2}')}();"
-    yield f"{_STEP}{around.dialect.barrier}  // {names}: filled by all threads before any reads; read by all before any fills them again"
+    yield f"{_STEP}{around.dialect.barrier}  // {names}: written by the copy, read by all threads, then written by the next copy"
     yield f"{_STEP}if ({chunk} + {ahead} < {end}) {{"
     for each in copies:
         yield from (_STEP * 2 + line for line in each.lines(f"slot > 0 ? slot - 1 : {slots - 1}", ahead, around))
