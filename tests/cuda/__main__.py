@@ -1,7 +1,8 @@
-"""Compiles kernels for NVIDIA's GPUs:  python -m tests.cuda [--only TEXT] [--arch sm_90,sm_100]
+"""Compiles kernels for NVIDIA's GPUs:  python -m tests.cuda [--only TEXT] [--random N] [--arch sm_90,sm_100]
 
-Prints each kernel that nvcc refuses or whose registers do not suffice, and how many registers the others take. The exit status is 1 where
-one is refused.
+PolyBench's kernels in loops, the array programs and random programs, for arrays of float64 and of float32, by as many nvcc at a time as
+there are processors. Prints each that nvcc refuses, whose registers do not suffice, or that needs memory of its own in a thread, and how many
+registers the others take. The exit status is 1 where there is one.
 
 --emulate [--random N] [--order forward|backward|seeded] runs them in the emulator instead, and prints each that is wrong, that is not run
 or that makes a mistake, such as a race. The exit status is 1 where one is wrong.
@@ -13,44 +14,34 @@ mistakes nobody notices. The exit status is 1 where there is no known reason for
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
-import numpy as np
-
-from polyml import kernels
-from polyml.kernels.arrays import workloads
+from polyml.runtime.gpu.toolkit.nvidia import ARCHITECTURES
 from polyml.schedule.gpu import launch_plan
-from tests.cuda.compiler import ARCHITECTURES, compiled, nvcc
+from tests.cuda.compiler import Compiled, compiled, nvcc
 from tests.cuda.emulator import campaign
 from tests.cuda.emulator.launches import ORDERS, Run
 from tests.cuda.emulator.subjects import SMALL_TILE, subjects, why_equivalent
 from tests.cuda.emulator.survivors import report
-
-
-def texts(only: str = "") -> Iterator[tuple[str, str]]:
-    """Yields names and CUDA texts of PolyBench's kernels in loops and of the array programs."""
-    for name in kernels.NAMES:
-        if only in name:
-            benchmark = kernels.load(name)
-            arguments = benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(0), benchmark.dtype)
-            yield name, benchmark.kernel.inspect_cuda(*arguments.values())
-    for name, workload in workloads().items():
-        if only in name:
-            smallest = min(workload.sizes, key=lambda each: np.prod([*workload.sizes[each].values()], dtype=float))
-            yield f"arrays {name}", workload.kernel.inspect_cuda(*workload.arguments(smallest))
+from tests.cuda.programs import FLOATS, random_texts, texts
 
 
 def main() -> int:
-    """The number of refused programs decides the exit status."""
+    """The number of programs with a problem decides the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
     parser.add_argument("--only", default="", help="the programs whose names contain this text")
+    parser.add_argument("--random", type=int, default=0, help="how many random programs")
+    parser.add_argument("--seed", type=int, default=1, help="the number of the first one, and of the emulator's order by chance")
+    parser.add_argument("--floats", default=",".join(FLOATS), help="types of arrays of floats")
     parser.add_argument("--arch", default=",".join(ARCHITECTURES), help=f"some of {', '.join(ARCHITECTURES)}")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many nvcc run at a time")
     parser.add_argument("--emulate", action="store_true", help="run them in the emulator (tests/cuda/emulator)")
-    parser.add_argument("--random", type=int, default=0, help="how many random programs to emulate")
-    parser.add_argument("--seed", type=int, default=1, help="the number of the first random program, and of the order by chance")
-    parser.add_argument("--order", default="forward", choices=ORDERS, help="in which threads of a block run")
+    parser.add_argument("--order", default="forward", choices=ORDERS, help="in which the emulated threads of a block run")
     parser.add_argument("--mutate", action="store_true", help="try mistakes in ten kernels, which the emulator has to find")
     options = parser.parse_args()
     if options.mutate:
@@ -61,25 +52,41 @@ def main() -> int:
     compiler = nvcc()
     if compiler is None:
         parser.error("there is no nvcc; pip install polyml[gpu-test]")
-    start, refused, spilling, total, most = time.monotonic(), 0, 0, 0, 0
-    for name, text in texts(options.only):
-        for architecture in options.arch.split(","):
-            try:
-                found = compiled(text, architecture, compiler)
-            except ValueError as problem:
-                refused += 1
-                print(f"{name}, {architecture}: refused\n{problem}", flush=True)
-                continue
-            total += len(found)
-            most = max(most, *(each.registers for each in found))
-            for each in found:
-                if each.spilled or each.stack_bytes:
-                    spilling += 1
-                    print(f"{name}, {architecture}: {each.name} spills {each.spilled} bytes, stack {each.stack_bytes}", flush=True)
+    start, wrong, refused, found = time.monotonic(), 0, 0, list[Compiled]()
+    made = chain(texts(options.only, tuple(options.floats.split(","))), random_texts(options.seed, options.random))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = []
+        for name, text in made:
+            refused += not text
+            runs += [(name, arch, pool.submit(_compiled, text, arch, compiler)) for arch in options.arch.split(",") if text]
+        for name, architecture, run in runs:
+            kernels, problems = run.result()
+            found += kernels
+            wrong += bool(problems)
+            for problem in problems:
+                print(f"{name}, {architecture}: {problem}", flush=True)
     print(
-        f"{total} kernels in {time.monotonic() - start:.0f} s: {refused} programs refused, {spilling} kernels spill, at most {most} registers"
+        f"{len(runs)} texts with {len(found)} kernels in {time.monotonic() - start:.0f} s: {wrong} with problems, "
+        f"at most {max((each.registers for each in found), default=0)} registers; {refused} programs have no text"
     )
-    return 1 if refused else 0
+    return 1 if wrong else 0
+
+
+def _compiled(text: str, architecture: str, compiler: str) -> tuple[list[Compiled], list[str]]:
+    """Returns the kernels of a text, and what is wrong with them."""
+    try:
+        found = compiled(text, architecture, compiler)
+    except ValueError as problem:
+        return [], [f"refused\n{problem}"]
+    return found, list(_problems(found))
+
+
+def _problems(found: list[Compiled]) -> Iterator[str]:
+    for each in found:
+        if each.spilled:
+            yield f"{each.name} spills {each.spilled} bytes"
+        if each.stack_bytes:
+            yield f"{each.name} has {each.stack_bytes} bytes of a thread's own in memory"
 
 
 if __name__ == "__main__":

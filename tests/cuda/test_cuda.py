@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polyml
-from tests.cuda.__main__ import texts
 from tests.cuda.compiler import ARCHITECTURES, compiled, instructions, nvcc, tool
+from tests.cuda.programs import random_texts, texts
 from tests.gpu import kernels
 from tests.opencl.test_complex import functions, power
 from tests.opencl.test_opencl import conversions, float_operations, integer_operations
@@ -77,3 +77,14 @@ def test_conversions_compile():
 def test_functions_of_complex_numbers_compile():
     assert compiled(polyml.kernel(functions).inspect_cuda("c128[:]", "c128[:, :]"), "sm_90", nvcc())
     assert compiled(polyml.kernel(power).inspect_cuda("c128[:]", "c128[:]", "c128[:]"), "sm_90", nvcc())
+
+
+@pytest.mark.parametrize("name", ["lu", "deriche", "arrays softmax"])
+def test_programs_compile_without_memory_of_a_thread_s_own(name):
+    ((_, text),) = [each for each in texts(name.rpartition(" ")[2], ("float32",)) if each[0] == f"{name} float32"]
+    assert all(not each.spilled and not each.stack_bytes for each in compiled(text, "sm_80", nvcc()))
+
+
+def test_a_random_program_is_compiled_or_has_no_text():
+    ((_, text),) = random_texts(3, 1)
+    assert compiled(text, "sm_90", nvcc())
