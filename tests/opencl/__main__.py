@@ -24,8 +24,9 @@ from polyml.runtime.gpu.opencl import OpenCl, OpenClModule
 from polyml.schedule.gpu import launch_plan
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
+from tests.opencl.footprints import NAMES
 from tests.opencl.oclgrind import watched
-from tests.opencl.programs import Outcome, array_programs, polybench
+from tests.opencl.programs import Outcome, array_programs, polybench, shared_footprints
 
 
 def main() -> int:
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="the kernels and array programs whose names contain this text")
     parser.add_argument("--loops", metavar="NAME", help="this kernel of PolyBench in loops alone")
     parser.add_argument("--arrays", metavar="NAME", help="this array program alone")
+    parser.add_argument("--footprint", metavar="NAME", help="this kernel of tests/opencl/footprints.py alone")
     parser.add_argument("--random", type=int, default=0, help="how many random programs")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
@@ -54,15 +56,20 @@ def main() -> int:
         launch_plan.TILE = (tx, ty), (ix, iy)
     if options.without_barrier is not None:
         _leave_out(options.without_barrier)
-    alone = options.loops or options.arrays
+    alone = options.loops or options.arrays or options.footprint
     names = (options.loops,) if options.loops else tuple(name for name in kernels.NAMES if options.only in name and not alone)
     arrays = (options.arrays,) if options.arrays else tuple(name for name in workloads() if options.only in name and not alone)
+    shared = (options.footprint,) if options.footprint else tuple(name for name in NAMES if options.only in name and not alone)
     start, wrong, refused, total = time.monotonic(), 0, 0, 0
     if options.oclgrind:
-        return watched(options.oclgrind, names, arrays, range(options.seed, options.seed + options.random), options.tile)
+        runs = [*(["--loops", name] for name in names), *(["--arrays", name] for name in arrays)]
+        runs += [["--footprint", name] for name in shared]
+        runs += [["--only", "(none)", "--random", "1", "--seed", str(options.seed + k)] for k in range(options.random)]
+        return watched(options.oclgrind, runs, options.tile)
     target = polyml.Target.opencl(options.device)
     groups = [polybench(names, target=target)] if names else []
     groups += [array_programs(arrays, target=target)] if arrays else []
+    groups += [shared_footprints(shared, target=target)] if shared else []
     for outcome in chain(*groups, _random(options.seed, options.random)):
         total += 1
         wrong += bool(outcome.problem)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 SIGNS = re.compile(
@@ -20,20 +20,20 @@ SIGNS = re.compile(
 MOST_SECONDS = 300
 
 
-def watched(library: str, names: Sequence[str], arrays: Sequence[str], seeds: Iterable[int], tile: str = "") -> int:
-    """Prints the programs that are wrong or that Oclgrind reports, and returns 1 where there is one."""
+def watched(library: str, runs: Sequence[Sequence[str]], tile: str = "") -> int:
+    """Prints the programs that are wrong or that Oclgrind reports, and returns 1 where there is one.
+
+    runs: the options of `python -m tests.opencl` for each program.
+    """
     start, wrong, total = time.monotonic(), 0, 0
-    runs = [(name, ["--loops", name]) for name in names]
-    runs += [(f"arrays {name}", ["--arrays", name]) for name in arrays]
-    runs += [(f"random {seed}", ["--only", "(none)", "--random", "1", "--seed", str(seed)]) for seed in seeds]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "oclgrind.icd").write_text(f"{library}\n")
-        for name, given in runs:
+        for given in runs:
             total += 1
             problem = _problem(folder, [*given, *(["--tile", tile] if tile else [])])
             wrong += bool(problem)
             if problem:
-                print(f"{name}: {problem}", flush=True)
+                print(f"{' '.join(given)}: {problem}", flush=True)
     print(f"{total} runs in Oclgrind in {time.monotonic() - start:.0f} s: {wrong} wrong or reported")
     return 1 if wrong else 0
 

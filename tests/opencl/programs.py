@@ -11,6 +11,7 @@ import numpy as np
 import polyml
 from polyml import kernels
 from polyml.kernels.arrays import workloads
+from tests.opencl import footprints
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,16 @@ def array_programs(names: tuple[str, ...] = (), preset: str = "", target: object
 
         problem = workload.problem(preset or min(workload.sizes, key=lambda each: _volume(workload.sizes[each])), run)
         yield Outcome(name, "" if refused[-1] else problem, refused[-1])
+
+
+def shared_footprints(names: tuple[str, ...] = tuple(footprints.NAMES), target: object = "opencl") -> Iterator[Outcome]:
+    """The kernels of `footprints`, against plain Python."""
+    for name in names:
+        found, wanted = footprints.arguments(name), footprints.arguments(name)
+        footprints.NAMES[name](*wanted)
+        refused = _ran(footprints.NAMES[name], found, target)[1]
+        same = all(map(np.array_equal, found, wanted))
+        yield Outcome(name, "" if refused or same else "other numbers", refused)
 
 
 def _volume(size: dict[str, int]) -> int:

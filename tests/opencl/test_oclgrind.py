@@ -29,6 +29,12 @@ def test_a_barrier_that_is_left_out_is_found(tmp_path, name, barrier):
     assert "data race" in problem(tmp_path, "--loops", name, "--without-barrier", str(barrier))
 
 
+@pytest.mark.parametrize("name", ["transposed", "turned"])
+def test_a_box_with_its_halo_is_copied_without_a_race(tmp_path, name):
+    assert problem(tmp_path, "--footprint", name) == ""
+    assert " reports" in problem(tmp_path, "--footprint", name, "--without-barrier", "0")
+
+
 def test_a_barrier_that_there_is_not_is_said_so():
     ran = subprocess.run(
         [sys.executable, "-m", "tests.opencl", "--loops", "jacobi_2d", "--without-barrier", "0"],

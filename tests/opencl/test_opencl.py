@@ -11,7 +11,8 @@ from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.gpu.opencl import OpenCl
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
-from tests.opencl.programs import array_programs, polybench
+from tests.opencl import footprints
+from tests.opencl.programs import array_programs, polybench, shared_footprints
 
 POLYBENCH = ("gemm", "syrk", "trisolv", "lu", "jacobi_2d", "fdtd_2d", "floyd_warshall", "seidel_2d")
 ARRAYS = ("softmax", "batchnorm", "average_pool", "black_scholes", "ell_spmv")
@@ -43,6 +44,13 @@ def on_device(function, **settings):
 @pytest.mark.parametrize("name", POLYBENCH)
 def test_kernels_of_polybench_compute_what_their_references_do(name):
     (outcome,) = polybench((name,))
+    assert outcome.problem == outcome.refused == ""
+
+
+@pytest.mark.parametrize("name", footprints.NAMES)
+def test_threads_find_what_they_share(name, monkeypatch):
+    monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE", ((4, 4), (2, 2)))
+    (outcome,) = shared_footprints((name,))
     assert outcome.problem == outcome.refused == ""
 
 

@@ -106,7 +106,7 @@ def subjects() -> tuple[Subject, ...]:
         Subject("gemm", kernels.gemm, _products(kernels.gemm, "nk", "km", *sizes)),
         Subject("halves", halves, _products(halves, "nk", "km", *sizes, (64, 64, 64), (64, 64, 41), dtype=ml_dtypes.bfloat16)),
         Subject("syr2k", syr2k, tuple((_numbers(n, n), _numbers(n, k), _numbers(n, k)) for n, k in ((64, 16), (63, 17), (32, 1), (64, 15), (65, 33)))),
-        Subject("transpose", kernels.transpose, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((64, 32), (31, 33), (33, 65), (40, 40)))),
+        Subject("transpose", kernels.transpose, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((64, 32), (31, 33), (33, 31), (33, 65), (40, 40)))),
         Subject("five_point", kernels.five_point, tuple((_numbers(n, m), _numbers(n, m)) for n, m in ((66, 130), (33, 35), (34, 34), (9, 33)))),
         Subject("seven_point", seven_point, tuple((_numbers(n, m, k), _numbers(n, m, k)) for n, m, k in ((6, 10, 34), (5, 11, 35), (7, 9, 33)))),
         Subject("matvec", kernels.matvec, tuple((_numbers(n, k), _numbers(k), _numbers(n)) for n, k in ((128, 40), (129, 128), (127, 33), (5, 1)))),
