@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.cuda.emulator.ptx import as_calls
 
 _SOURCES = Path(__file__).parent / "runtime"
+_DRIVER = Path(__file__).parent / "driver_library"
 _FLAGS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-w", "-fno-strict-aliasing", "-ffp-contract=off")
 _KERNEL_FLAGS = (
     *_FLAGS,
@@ -48,6 +49,49 @@ class KernelText:
 
     name: str
     parameters: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class SharedArray:
+    """A SharedArray is an array in shared memory of a kernel. address: in its library's file."""
+
+    name: str
+    address: int
+    bytes: int
+    element_bytes: int
+
+
+class Symbols:
+    """Symbols say where things are in the library of a text.
+
+    thunks: {kernel: address of the function that calls it}. shared: {kernel: its arrays in shared memory}
+    """
+
+    def __init__(self, path: Path, text: str):
+        listed = subprocess.run(["nm", "-S", str(path)], capture_output=True, text=True, check=True).stdout
+        rows = [row for row in map(str.split, listed.splitlines()) if len(row) == 4]
+        sizes = element_bytes(text)
+        self.thunks = {row[3].removeprefix("emu_kernel_"): int(row[0], 16) for row in rows if row[3].startswith("emu_kernel_")}
+        self.shared: dict[str, list[SharedArray]] = {}
+        for start, size, _, symbol in rows:
+            names = _local_name(symbol)
+            if names and names[1] in sizes:
+                found = SharedArray(names[1], int(start, 16), int(size, 16), sizes[names[1]])
+                self.shared.setdefault(names[0], []).append(found)
+
+
+def _local_name(symbol: str) -> tuple[str, str] | None:
+    """Returns the function and the name of a static variable of a function.
+
+    >>> _local_name("_ZZ6gemm_1E6A_tile")
+    ('gemm_1', 'A_tile')
+    """
+    found = re.match(r"_ZZ(\d+)(\w+)", symbol)
+    if found is None:
+        return None
+    function, rest = found[2][: int(found[1])], found[2][int(found[1]) :]
+    name = re.match(r"E(\d+)(\w+)", rest)
+    return (function, name[2][: int(name[1])]) if name else None
 
 
 def compiler() -> str | None:
@@ -88,14 +132,27 @@ def _bytes(kind: str) -> int:
 @cache
 def runtime() -> Path:
     """Returns the emulator's library, made at the first call on this machine for these sources."""
-    files = sorted(each for each in _SOURCES.rglob("*") if each.suffix in (".cpp", ".h"))
+    files = sorted(each for folder in (_SOURCES, _DRIVER) for each in folder.rglob("*") if each.suffix in (".cpp", ".h"))
     key = hashlib.sha256(b"".join(each.read_bytes() for each in files) + repr(_KERNEL_FLAGS).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"polyml_cuda_emulator_{os.getuid()}", key)
     if folder.exists():
         return folder / "libemulator.so"
+    own = [str(each) for each in files if each.suffix == ".cpp" and each.parent == _SOURCES]
+    look_alike = [str(each) for each in files if each.suffix == ".cpp" and each.parent == _DRIVER]
     with tempfile.TemporaryDirectory() as made:
         shutil.copytree(_SOURCES / "include", made, dirs_exist_ok=True)
-        _run(*_FLAGS, "-shared", *(str(each) for each in files if each.suffix == ".cpp"), "-o", f"{made}/libemulator.so")
+        _run(*_FLAGS, "-shared", *own, "-o", f"{made}/libemulator.so")
+        _run(
+            *_FLAGS,
+            "-shared",
+            *look_alike,
+            f"-L{made}",
+            "-lemulator",
+            "-Wl,-rpath,$ORIGIN",
+            "-Wl,-soname,libcuda.so.1",
+            "-o",
+            f"{made}/libcuda.so.1",
+        )
         _run(*_KERNEL_FLAGS, "-x", "c++-header", f"{made}/cuda_emulator.h", "-o", f"{made}/cuda_emulator.h.gch")
         folder.parent.mkdir(exist_ok=True)
         staged = tempfile.mkdtemp(dir=folder.parent)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,7 +108,9 @@ class Library:
         self._lines = text.splitlines()
         self._loaded = ctypes.CDLL(str(self._path))
         self.kernels = {each.name: each for each in compiler.kernels_of(text)}
-        self._base, self._shared = self._symbols()
+        symbols = compiler.Symbols(self._path, text)
+        self._base = self._address(next(iter(self.kernels))) - symbols.thunks[next(iter(self.kernels))] if self.kernels else 0
+        self._shared = symbols.shared
         self._known_lines: dict[int, int] = {}
 
     def launch(
@@ -127,13 +128,12 @@ class Library:
             _Array(given.address, 0, size, 0) for given, (_, size) in zip(arguments, kernel.parameters) if isinstance(given, Memory)
         ]
         names = [array for given, (array, _) in zip(arguments, kernel.parameters) if isinstance(given, Memory)]
-        arrays += [_Array(address, size, granule, 1) for _, address, size, granule in shared]
-        names += [array for array, *_ in shared]
+        arrays += [_Array(self._base + each.address, each.bytes, each.element_bytes, 1) for each in shared]
+        names += [each.name for each in shared]
         held = [np.array([each.address if isinstance(each, Memory) else each]) for each in arguments]
         pointers = (ctypes.c_void_p * len(held))(*(each.ctypes.data for each in held))
-        thunk = ctypes.cast(self._loaded[f"emu_kernel_{name}"], ctypes.c_void_p).value
         launch = _Launch(
-            thunk, pointers, tuple(grid), tuple(block), ORDERS.index(run.order), run.counts, run.seed,
+            self._address(name), pointers, tuple(grid), tuple(block), ORDERS.index(run.order), run.counts, run.seed,
             (_Array * len(arrays))(*arrays), len(arrays),
         )  # fmt: skip
         found = runtime().emu_launch(launch)
@@ -141,6 +141,9 @@ class Library:
             raise ValueError(f"{name}: argument {names[-1 - found]} is no memory of the device")
         faults = self._faults(name, found, names)
         return faults, self._counts(name, names) if run.counts else ()
+
+    def _address(self, kernel: str) -> int:
+        return ctypes.cast(self._loaded[f"emu_kernel_{kernel}"], ctypes.c_void_p).value
 
     def _faults(self, kernel: str, count: int, names: list[str]) -> tuple[Fault, ...]:
         found = runtime().emu_faults()[:count]
@@ -181,24 +184,6 @@ class Library:
     def _look_up(self, places: set[int]) -> None:
         new = sorted(places - self._known_lines.keys())
         self._known_lines |= zip(new, compiler.lines_of(self._path, [each - self._base for each in new]))
-
-    def _symbols(self) -> tuple[int, dict[str, list[tuple[str, int, int, int]]]]:
-        """Returns where the library was loaded, and {kernel: [(array in shared memory, address, bytes, bytes of an element)]}."""
-        listed = subprocess.run(["nm", "-S", str(self._path)], capture_output=True, text=True, check=True).stdout
-        rows = [line.split() for line in listed.splitlines()]
-        starts = {row[-1]: int(row[0], 16) for row in rows if len(row) >= 3}
-        if not self.kernels:
-            return 0, {}
-        any_kernel = f"emu_kernel_{next(iter(self.kernels))}"
-        base = ctypes.cast(self._loaded[any_kernel], ctypes.c_void_p).value - starts[any_kernel]
-        sizes, shared = compiler.element_bytes(self.text), {}
-        for row in rows:
-            if len(row) == 4 and (found := re.match(r"_ZZ(\d+)(\w+)", row[-1])):
-                kernel, rest = found[2][: int(found[1])], found[2][int(found[1]) :]
-                name = re.match(r"E(\d+)(\w+)", rest)
-                if name and (array := name[2][: int(name[1])]) in sizes:
-                    shared.setdefault(kernel, []).append((array, base + int(row[0], 16), int(row[1], 16), sizes[array]))
-        return base, shared
 
 
 def _indexed(text: str) -> str:

@@ -250,14 +250,19 @@ extern "C" int emu_free(void* memory) {
     return 0;
 }
 
+// How many bytes of an allocation there are from an address on, 0 where it is no memory of the device.
+extern "C" size_t emu_size_from(const void* memory) {
+    auto after = buffers.upper_bound((uintptr_t)memory);
+    if (after == buffers.begin()) return 0;
+    auto& [start, buffer] = *--after;
+    return (uintptr_t)memory < start + buffer.bytes ? start + buffer.bytes - (uintptr_t)memory : 0;
+}
+
 // Tells that memory of the device has been written from outside; returns 1 where it is not the device's.
 extern "C" int emu_written(void* memory, size_t bytes) {
-    auto after = buffers.upper_bound((uintptr_t)memory);
-    if (after == buffers.begin()) return 1;
-    auto& [start, buffer] = *--after;
-    size_t offset = (uintptr_t)memory - start;
-    if (offset + bytes > buffer.bytes) return 1;
-    memset(buffer.written.get() + offset, 1, bytes);
+    if (emu_size_from(memory) < bytes) return 1;
+    auto& [start, buffer] = *--buffers.upper_bound((uintptr_t)memory);
+    memset(buffer.written.get() + ((uintptr_t)memory - start), 1, bytes);
     return 0;
 }
 

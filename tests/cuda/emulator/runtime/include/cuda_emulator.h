@@ -240,5 +240,17 @@ template <class... A>
 EMU_QUIET void emu_call(void (*kernel)(A...), void** arguments) {
     emu_call_with(kernel, arguments, std::index_sequence_for<A...>{});
 }
-#define EMU_KERNEL(NAME) \
-    extern "C" __attribute__((no_sanitize("thread"))) void emu_kernel_##NAME(void** arguments) { emu_call(&NAME, arguments); }
+// -- the addresses of arguments that stand one after the other in a buffer, each aligned as its type is
+template <class... A>
+EMU_QUIET void emu_unpack(void (*)(A...), void* buffer, void** arguments) {
+    size_t at = 0;
+    auto next = [&](size_t bytes, size_t alignment) {
+        at = (at + alignment - 1) / alignment * alignment;
+        *arguments++ = (char*)buffer + at;
+        at += bytes;
+    };
+    (next(sizeof(A), alignof(A)), ...);
+}
+#define EMU_KERNEL(NAME)                                                                                                           \
+    extern "C" __attribute__((no_sanitize("thread"))) void emu_kernel_##NAME(void** arguments) { emu_call(&NAME, arguments); }       \
+    extern "C" void emu_unpack_##NAME(void* buffer, void** arguments) { emu_unpack(&NAME, buffer, arguments); }
