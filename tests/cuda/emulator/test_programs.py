@@ -47,9 +47,12 @@ def test_memory_that_there_is_not_is_an_error():
         Emulator().allocate(10**12)
 
 
-def test_requests_of_a_transposition_are_counted():
+def test_a_transposition_through_shared_memory_touches_each_sector_once_and_has_no_bank_conflicts():
     A = np.zeros((64, 96), np.float32)
-    found = by_array(counted(kernels.transpose, A, np.zeros((96, 64), np.float32)))
-    read, written = found["transpose_0", "A", False], found["transpose_0", "B", True]
-    assert (read.accesses, read.requests, written.requests) == (64 * 96, 64 * 96 // 32, 64 * 96 // 32)
-    assert sorted([read.sectors, written.sectors]) == [64 * 96 // 32 * 4, 64 * 96]  # one along rows, one along columns
+    counts = counted(kernels.transpose, A, np.zeros((96, 64), np.float32))
+    found = by_array(counts)
+    assert [
+        (each.accesses, each.requests, each.sectors) for each in (found["transpose_0", "A", False], found["transpose_0", "B", True])
+    ] == [(64 * 96, 64 * 96 // 32, 64 * 96 // 8)] * 2
+    shared = [each for each in counts if each.is_shared]
+    assert shared and all(each.wavefronts == each.least_wavefronts for each in shared)
