@@ -1,4 +1,4 @@
-"""Coalescing: the sectors and lines that requests of warps for global memory move, counted for every request there is.
+"""Coalescing: the sectors and lines that requests of warps move, counted for every request there is.
 
 A warp's threads that run an access at the same iteration of the loops around make one request, for the sectors of 32 bytes in
 which their elements lie (NVIDIA, CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory": as many 32-byte
@@ -20,16 +20,17 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.gpu.thread_accesses import Piece, parts_of_points
-from polyml.gpu.warp_requests import EXACT, AccessBlock, Requests, WarpRequests
+from polyml.gpu.warp_requests import EXACT, AccessBlock, WarpCounts, WarpRequests
 
 MOST_WARPS, LEAST_WARPS = 1 << 20, 1 << 10  # that are examined
 SLICES = 4, 16  # values of a loop whose warps are sampled, for few warps and for many
+NOTHING = WarpCounts(0, 0, (0, 0, 0), 0)
 
 
 def requests(
     points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int = MOST_WARPS
-) -> tuple[Requests, ...]:
-    """Returns the requests for global memory of each of several accesses, summed up over all warps.
+) -> tuple[WarpCounts, ...]:
+    """Returns the requests of each of several accesses, summed up over all warps.
 
     points: { T[t] }, the values of the loops at which the accesses are made, without parameters.
     addresses: for each access, pieces (points, linear expression, divisor): at these points its byte address is the expression /
@@ -39,53 +40,48 @@ def requests(
     """
     whole = [k for k, address in enumerate(addresses) if len(address) == 1]
     groups = [whole, *([k] for k in range(len(addresses)) if k not in whole)] if whole else [[k] for k in range(len(addresses))]
-    found: dict[int, Requests] = {}
+    found: dict[int, WarpCounts] = {}
     for group in groups:
         found |= zip(group, _counted(points, [addresses[k] for k in group], block, most))
     return tuple(found[k] for k in range(len(addresses)))
 
 
-def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int) -> list[Requests]:
+def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: AccessBlock, most: int) -> list[WarpCounts]:
     """Returns the requests of each access, summed up over all warps; arguments as in `requests`.
 
     Where there are more than `most` warps, those at some values of one loop are examined, and their sums are scaled up.
     """
     parts = list(parts_of_points(points, addresses))
     if not parts:
-        element_bytes, sector_bytes, _ = block.grains
-        return [Requests(0, 0, 0, 0, 0, 0, element_bytes, sector_bytes)] * len(addresses)
+        return [NOTHING] * len(addresses)
     counting = WarpRequests(points, parts, block)
     longest = counting.longest(most)
     if longest is None:
         return list(counting.counted())
-    dim, low, high, size = longest
+    dim, low, high = longest
     slices = SLICES[most >= MOST_WARPS]
     every = -(-(high - low + 1) // slices)
-    tiles = range(low + every // 2, high + 1, every)
-    slices_of = (polyhedra.bounded(points, dim, tile * size, tile * size + size - 1) for tile in tiles)
+    values = range(low + every // 2, high + 1, every)
+    slices_of = (polyhedra.bounded(points, dim, value, value) for value in values)
     found = [_counted(each, addresses, block, max(LEAST_WARPS, most // slices)) for each in slices_of]
     accuracy = "" if every == 1 else f"estimate: from one of {every} iterations of a loop"
-    return [_sum(each, (high - low + 1) / len(tiles), accuracy) for each in zip(*found)]
+    return [total(each, (high - low + 1) / len(values), accuracy) for each in zip(*found)]
 
 
-def _sum(some: Sequence[Requests], scale: float, accuracy: str) -> Requests:
+def total(some: Sequence[WarpCounts], scale: float = 1, accuracy: str = "") -> WarpCounts:
     """Returns the sum of requests, each number multiplied by `scale`.
 
     accuracy: the accuracy of the sum, in words; with "" it is that of the summands.
     """
 
-    def total(numbers: Iterable[int]) -> int:
+    def summed(numbers: Iterable[int]) -> int:
         return round(scale * sum(numbers))
 
     theirs = next((each.accuracy for each in some if each.accuracy != EXACT), EXACT)
-    return Requests(
-        total(each.requests for each in some),
-        total(each.lanes for each in some),
-        total(each.elements for each in some),
-        total(each.sectors for each in some),
-        total(each.lines for each in some),
+    return WarpCounts(
+        summed(each.requests for each in some),
+        summed(each.lanes for each in some),
+        tuple(map(summed, zip(*(each.amounts for each in some)))),
         max(each.most for each in some),
-        some[0].element_bytes,
-        some[0].sector_bytes,
         accuracy or theirs,
     )

@@ -18,26 +18,27 @@ from math import prod
 
 from polyml.gpu.launches import Launches
 from polyml.gpu.register_estimate import LOADED_TOGETHER
+from polyml.gpu.thread_code import Touch
 from polyml.machines.descriptions import Figure, Gpu
 from polyml.machines.roofline import Roof, Roofline
 
 
 def multiprocessors(found: Launches) -> int:
     """Returns how many multiprocessors have something to do in a launch, if each launch has the mean number of blocks."""
-    return max(1, min(found.kernel.machine.parts, -(-found.blocks // found.kernel.launches)))
+    return max(1, min(found.machine.parts, -(-found.blocks // max(1, found.launches))))
 
 
 def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
-    """Returns the roofline of a mapping's launches: operations, traffic of each memory, and latency, with the time that each takes.
+    """Returns the roofline of a kernel's launches: operations, traffic of each memory, and latency, with the time that each takes.
 
     amounts: type of operations -> how many of them the launches run.
     """
-    machine = found.kernel.machine
+    machine = found.machine
     used = multiprocessors(found)
     work = tuple(_work(found, amounts, machine, used))
     places = (("L1", _passes(found) * machine.line_bytes, machine.read("shared", used)),
               ("L2", found.sectors * machine.sector_bytes, machine.read("L2", used)),
-              ("memory", found.kernel.memory_bytes, machine.read("memory", used)))  # fmt: skip
+              ("memory", found.memory_bytes, machine.read("memory", used)))  # fmt: skip
     traffic = tuple(Roof(place, amount or 0, rate, None if rate is None or amount is None else amount / rate.value)
                     for place, amount, rate in places)  # fmt: skip
     return Roofline(sum(amounts.values()), work, (*traffic, *_latency(found, used)))
@@ -50,28 +51,35 @@ def _latency(found: Launches, used: int) -> Iterator[Roof]:
 
     used: multiprocessors that work.
     """
-    kernel, machine = found.kernel, found.kernel.machine
-    loads = [access for access in found.accesses if access.copy is None and not access.use.is_write]
-    size = machine.sector_bytes * (sum(load.requests.sectors for load in loads) + sum(c.requests.sectors for c in found.copies))
+    machine = found.machine
+    loads = [(access.touch, made) for access, made in found.of_global() if not access.touch.is_write]
+    size = machine.sector_bytes * sum(made.sectors for _, made in loads)
     if machine.l2_latency_s is None or machine.memory_latency_s is None or not size or not found.occupancy.blocks:
         return
-    warps = min(-(-found.blocks // kernel.launches) * found.threads.warps, used * found.occupancy.warps)
-    items = prod(axis.items for axis in found.mapped.axes)
-    waits = 0.0  # of all warps, one after the other, for everything that they load before they wait
-    for is_inside in (False, True):
-        some = [load for load in loads if (len(load.use.loops) > kernel.depth) == is_inside]
-        waits += sum(load.requests.requests for load in some) / max(1, len(some) * max(items, LOADED_TOGETHER if is_inside else 1))
-    for loop in {copy.buffer.loop for copy in found.copies}:
-        copies = [copy.requests.requests for copy in found.copies if copy.buffer.loop == loop]
-        each = [min(LOADED_TOGETHER, -(-c.buffer.elements // found.threads.count)) for c in found.copies if c.buffer.loop == loop]
-        waits += sum(copies) / sum(each)
-    moved = kernel.memory_bytes or 0
+    warps = min(-(-found.blocks // max(1, found.launches)) * found.threads.warps, used * found.occupancy.warps)
+    together: dict[
+        tuple[object, ...], list[tuple[int, int]]
+    ] = {}  # requests of loads for which a warp waits once, and how many it makes
+    for (touch, made), version in zip(loads, (access.version for access, _ in found.of_global() if not access.touch.is_write)):
+        together.setdefault((version, touch.is_copy, touch.place.loops), []).append((made.requests, _at_once(touch, found)))
+    waits = sum(sum(count for count, _ in group) / sum(at_once for _, at_once in group) for group in together.values())
+    moved = found.memory_bytes or 0
     from_memory = min(1.0, moved / (found.sectors * machine.sector_bytes)) if found.sectors else 0.0
     latency = from_memory * machine.memory_latency_s.value + (1 - from_memory) * machine.l2_latency_s.value
     seconds = waits / warps * latency * min(1.0, found.sectors / found.requested)
     amount = min(size, found.sectors * machine.sector_bytes)
     source = f"{warps:,} warps hold loads in flight, latency {latency * 1e9:.0f} ns"
     yield Roof("latency", amount, Figure(amount / seconds, "estimate", source), seconds)
+
+
+def _at_once(touch: Touch, found: Launches) -> int:
+    """Returns how many requests of a load a warp makes before it waits for any: those of unrolled loops and of a copy, and in other
+    loops those of a few iterations.
+    """
+    if touch.is_copy:
+        return LOADED_TOGETHER
+    unrolled = prod(touch.place.unrolled[dim] for dim in touch.place.unrolled if dim in touch.place.dims)
+    return unrolled if unrolled > 1 or not touch.place.loops else LOADED_TOGETHER
 
 
 def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:
@@ -103,7 +111,4 @@ def _passes(found: Launches) -> int:
     A request for global memory takes one pass for each cache line that it touches, a request for shared memory one for each
     wavefront.
     """
-    direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
-    loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)
-    copies = sum(copy.requests.lines + copy.requests.requests * copy.stores for copy in found.copies)
-    return round(direct + loads + copies)
+    return sum(made.lines for _, made in found.of_global()) + found.wavefronts

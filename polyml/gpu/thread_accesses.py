@@ -1,265 +1,153 @@
-"""The loads and stores of a thread, as functions of the values of the loops around: { T[host, grid, inside] -> A[e] }.
+"""The loads and stores of a thread as functions of where it is: { T[host, blocks, threads, loops] -> byte }, at given sizes.
 
-    C[i, j] += A[i, k]*B[k, j], a thread for each (i, j), k inside:  C is loaded once, held in a register over k, stored once.
-
-Where a thread accesses only one element of an array in a launch, a register holds it throughout; an element of an array that the
-launch only reads is held over the innermost loops along which it is the same. All else is loaded and stored in every iteration.
+C[i, j] = ... in a block of 32 x 8 threads    ->    { T[b0, t0, b1, t1] -> 4*(m*(8*b1 + t1) + 32*b0 + t0) : 8*b1 + t1 < n }
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from itertools import takewhile
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from math import prod
 
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.ir.accesses import reads_and_write
-from polyml.codegen.ir.array_layout import Placed, in_memory
-from polyml.model.core.nest import subvalues
-from polyml.model.core.printer import access_text
-from polyml.model.core.scop import Access, Gather, Role, Scop
-from polyml.polyhedra import LinearRow, Quotient
-from polyml.schedule.gpu.mapping import LaunchNest, SurroundingLoop, ThreadStatement
+from polyml.codegen.gpu.program import GpuProgram, Launch
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node
+from polyml.gpu.thread_code import Place, Touch, looped, runs, touches
+from polyml.model.core.scop import Scop
+from polyml.polyhedra import Frame, LinearRow, Quotient
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.to_isl import to_pw_aff, to_set
 
-TIME = "T"  # the tuple of the loops' values
 Piece = tuple[isl.Set, LinearRow, int]  # where, and there the byte address: a row over a number
 
 
 @dataclass(frozen=True)
 class ThreadAccess:
-    """A ThreadAccess is one load or store of a thread.
+    """A ThreadAccess is one load or store in the text of a thread.
 
-    text: the access as messages have it.
-    loops: the names of the loops around it, outermost first: those of the host, of the grid, and inside the thread.
-    held: the names of loops further inside, over which a register holds the element.
-    points: { T[t] }, the values t of `loops` at which it is made.
-    elements: { T[t] -> A[e] }, the element that it accesses at each point.
-    address: pieces (points, linear expression, divisor): at these points the element's byte address is the expression / divisor.
-    outermost: the values of the outermost loop inside the thread; None where the access is in none.
+    touch: the access in the text.
+    version: the number of the version of what a thread runs.
+    points: { T[t] }, the values t of `touch.place.dims` at which it is made.
+    address: pieces (points, linear expression, divisor): at these points its byte address, in its array or in shared memory, is the
+        expression / divisor.
+    element_bytes: the size of an element.
     """
 
-    array: str
-    text: str
-    is_write: bool
-    loops: tuple[str, ...]
-    held: tuple[str, ...]
+    touch: Touch
+    version: int
     points: isl.Set
-    elements: isl.Map
     address: tuple[Piece, ...]
     element_bytes: int
-    outermost: isl.UnionPwAff | None
-
-    def step(self, dim: int) -> int | None:
-        """Returns by how many bytes an iteration of the loop at position `dim` moves the access; None where that varies."""
-        steps = {_step(row, dim) if divisor == 1 else None for _, row, divisor in self.address}
-        return steps.pop() if len(steps) == 1 else None
-
-
-@dataclass(frozen=True)
-class ThreadAccesses:
-    """A ThreadAccesses has the loads and stores of the threads of a nest of loops.
-
-    uses: the loads and stores.
-    throughout: array -> bytes of its element, for the arrays of which each thread needs one element alone, held in a register from
-        start to end.
-    gathers: arrays that are read at indices which are data themselves; these loads are not among `uses`.
-    """
-
-    uses: tuple[ThreadAccess, ...]
-    throughout: Mapping[str, int]
-    gathers: tuple[str, ...]
-
-
-def uses(nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> ThreadAccesses:
-    """Returns the loads and stores of a nest's threads.
-
-    sizes: values of all parameters.
-    places: the arrays' addresses and strides.
-    """
-    return _ThreadAccessFinder(nest, scop, sizes, places).read()
-
-
-def points(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Set:
-    """Returns { T[host, grid, inside] }, the values at which the host's, grid's and thread's own loops run a statement."""
-    return _when(nest, run, sizes).range()
-
-
-def _when(nest: LaunchNest, run: ThreadStatement, sizes: Mapping[str, int]) -> isl.Map:
-    """Returns { S[i] -> T[host, grid, inside] }: the host's, grid's and thread's own loop values of each statement instance."""
-    values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
-    found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
-    return polyhedra.at_sizes(found, sizes)
-
-
-def _step(row: LinearRow, dim: int) -> int | None:
-    """Returns the coefficient of a dimension in a linear expression; None where a quotient in it depends on the dimension too."""
-    terms, _ = row
-    return None if any(polyhedra.is_in(name, dim) for name in terms if name != dim) else terms.get(dim, 0)
-
-
-@dataclass(frozen=True)
-class _StatementAccess:
-    """A _StatementAccess is an access of a statement in a thread.
-
-    run: the statement, with the thread's own loops around it.
-    elements: { T[host, grid, inside] -> A[e] }, the element accessed at values of the host's, the grid's and the thread's own
-        loops.
-    """
-
-    run: ThreadStatement
-    access: Access
-    is_write: bool
-    elements: isl.Map
 
     @property
-    def text(self) -> str:
-        return f"{access_text(self.access)} of {self.run.statement}"
+    def key(self) -> tuple[object, ...]:
+        """Returns a value that is equal for accesses that are one in the text: those of whole chunks and of the last one."""
+        touch = self.touch
+        return self.version, touch.text, touch.array, touch.is_write, touch.tile, touch.held
+
+    def step(self, dim: str) -> int | None:
+        """Returns by how many bytes the access moves from one value of `dim` to the next; None where that varies."""
+        position = self.touch.place.dims.index(dim)
+        steps = {_step(row, position) if divisor == 1 else None for _, row, divisor in self.address}
+        return steps.pop() if len(steps) == 1 else None
+
+    @property
+    def elements(self) -> isl.Map:
+        """Returns { T[t] -> A[e] }, the element of an array in global memory that is accessed at each point."""
+        frame = Frame((), self.touch.place.dims)
+        subscripts = [to_pw_aff(each, frame) for each in self.touch.subscripts]
+        return polyhedra.relation(frame.space, self.touch.array, subscripts).intersect_domain(self.points)
 
 
-class _ThreadAccessFinder:
-    """A _ThreadAccessFinder finds the loads and stores of a nest's threads, which `read` returns; arguments as in `uses`."""
+@dataclass(frozen=True)
+class LaunchPoints:
+    """A LaunchPoints is a launch's kernel at given sizes, with all places in it as sets of integers.
 
-    def __init__(self, nest: LaunchNest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]):
-        self._nest, self._scop, self._sizes, self._places = nest, scop, sizes, places
-        self._depth = len(nest.host) + len(nest.grid)  # of loops that are not a thread's own
-        self._accesses = list(self._all())
+    launch: the launch.
+    sizes: the values of the SCoP's parameters.
+    launches: { [h] }, the values of the host's loops for which there is a launch.
+    """
 
-    def _all(self) -> Iterator[_StatementAccess]:
-        """Yields the accesses of all statements, in the order of the text."""
-        for run in self._nest.runs():
-            back = _when(self._nest, run, self._sizes).reverse()
-            accesses = reads_and_write(self._scop.statements[run.statement])
-            for position, access in enumerate(accesses):
-                relation = polyhedra.at_sizes(access.relation, self._sizes)
-                yield _StatementAccess(run, access, position == len(accesses) - 1, back.apply_range(relation).coalesce())
+    launch: Launch
+    scop: Scop
+    sizes: Mapping[str, int]
+    launches: isl.Set
+    _known: dict[tuple[object, ...], isl.Set] = field(default_factory=dict, repr=False, compare=False)
 
-    def read(self) -> ThreadAccesses:
-        """Returns the loads and stores of the nest's threads, array by array."""
-        found: list[ThreadAccess] = []
-        throughout: dict[str, int] = {}
-        for array in dict.fromkeys(each.access.array for each in self._accesses):
-            mine = [each for each in self._accesses if each.access.array == array]
-            whole = self._of_threads(mine)
-            if whole is not None:
-                throughout[array] = self._scop.arrays[array].element.size_bytes
-                found += self._held_throughout(mine, whole)
-            else:
-                found += self._each(mine)
-        statements = (self._scop.statements[name] for name in self._nest.statements)
-        gathers = [v.array for s in statements for v in subvalues(s.value) if isinstance(v, Gather)]
-        return ThreadAccesses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
+    @staticmethod
+    def of(program: GpuProgram, launch: Launch, sizes: Mapping[str, int]) -> LaunchPoints:
+        """Returns the launch of a program for given sizes."""
+        return LaunchPoints(launch, program.scop, sizes, _launched(program, launch, sizes))
 
-    def _of_threads(self, mine: list[_StatementAccess]) -> isl.Map | None:
-        """Returns { T[host, grid] -> A[e] }, the only element of an array that each thread accesses; None where one accesses more.
+    @cached_property
+    def launches_count(self) -> int:
+        """Returns how many launches of the kernel there are."""
+        return polyhedra.count_tiles(self.launches, {}) if self.launch.host else int(not self.launches.is_empty())
 
-        mine: the accesses to the array.
-        """
-        found = reduce(isl.Map.union, (polyhedra.outer_of(each.elements, self._depth) for each in mine)).coalesce()
-        return found if found.is_single_valued() else None
+    def accesses(self) -> Iterator[ThreadAccess]:
+        """Yields the loads and stores of a thread."""
+        for version, touch in touches(self.launch, self.scop, self.sizes):
+            points = self.points(touch.place)
+            if not points.is_empty():
+                yield ThreadAccess(touch, version, points, tuple(self._address(touch)), self._element_bytes(touch))
 
-    def _held_throughout(self, mine: list[_StatementAccess], whole: isl.Map) -> Iterator[ThreadAccess]:
-        """Yields a thread's load and store of the only element of an array that it needs, which a register holds in between.
+    def runs(self) -> Iterator[tuple[str, Place, isl.Set]]:
+        """Yields each instance in the text of a thread: the statement, where it is, and { T[t] }, the points at which it runs."""
+        for name, place in runs(self.launch, self.scop, self.sizes):
+            yield name, place, self.points(place)
 
-        The load is at the thread's start, the store at its end. There is no load where the thread stores the element before it
-        reads it. Nothing is yielded for an array that is not in memory, and nothing where there is no load and the array is local
-        and accessed by no other nest.
+    def points(self, place: Place) -> isl.Set:
+        """Returns { T[t] }, the values of a place's `dims`."""
+        key = place.dims, place.conditions
+        if key not in self._known:
+            frame = Frame((), place.dims)
+            found = reduce(isl.Set.intersect, (to_set(each, frame) for each in place.conditions), frame.universe())
+            host = self.launches.add_dims(isl.dim_type.set, len(place.dims) - len(self.launch.host))
+            self._known[key] = found.intersect(polyhedra.with_iterators(host, place.dims)).coalesce()
+        return self._known[key]
 
-        mine: the accesses to the array.
-        whole: { T[host, grid] -> A[e] }, the element of each thread.
-        """
-        none = whole.domain().subtract(whole.domain())
-        needed, stored = none, none
-        for number, each in enumerate(mine):
-            if each.is_write:
-                stored = stored.union(self._threads_of(each.elements))
-            else:
-                needed = needed.union(self._not_stored_before(each, mine[:number]))
-        array = self._scop.arrays[mine[0].access.array]
-        if not in_memory(array) or needed.is_empty() and self._is_own(array.name):
-            return
-        held = tuple(dict.fromkeys(loop.name for each in mine for loop in each.run.inside))
-        for when, is_write in ((needed, False), (stored, True)):
-            if not when.is_empty():
-                each = next(t for t in mine if t.is_write == is_write)
-                yield self._use(each, whole.intersect_domain(when).coalesce(), is_write, (), held)
+    def _element_bytes(self, touch: Touch) -> int:
+        return self.scop.arrays[touch.array].element.size_bytes
 
-    def _threads_of(self, elements: isl.Map) -> isl.Set:
-        """Returns the threads { T[host, grid] } that access any element, given as the loops' values around them.
-
-        elements: { T[t] -> A[e] }, the elements accessed at values of all loops.
-        """
-        return polyhedra.outer_of(elements, self._depth).domain()
-
-    def _not_stored_before(self, load: _StatementAccess, others: list[_StatementAccess]) -> isl.Set:
-        """Returns the threads { T[host, grid] } in which the load may read an element before any store of the same thread.
-
-        Only those stores count that run in every iteration, of the loops around load and store, in which the load runs.
-
-        others: accesses before the load in the text, of which only stores count.
-        """
-        left = self._threads_of(load.elements)
-        for store in others:
-            if store.is_write:
-                pairs = zip(load.run.inside, store.run.inside)
-                shared = sum(1 for _ in takewhile(lambda pair: pair[0].values is pair[1].values, pairs))
-                depth = self._depth + shared
-                both = [polyhedra.outer_of(each.elements, depth) for each in (load, store)]
-                left = left.intersect(self._threads_of(both[0].subtract_domain(both[1].domain())))
-        return left
-
-    def _is_own(self, array: str) -> bool:
-        """Returns whether the array is local, and no other nest accesses it."""
-        others = (s for s in self._scop.statements.values() if s.name not in self._nest.statements)
-        used = any(access.array == array for s in others for access in reads_and_write(s))
-        return self._scop.arrays[array].role is Role.LOCAL and not used
-
-    def _each(self, mine: list[_StatementAccess]) -> Iterator[ThreadAccess]:
-        """Yields the loads and stores of an array of which a thread accesses several elements; equal ones are yielded once.
-
-        If the array is only read, a load is made outside of the innermost loops in which its element stays the same, not in each
-        iteration.
-
-        mine: the accesses to the array.
-        """
-        is_written = any(each.is_write for each in mine)
-        done: list[ThreadAccess] = []
-        for each in mine:
-            use = self._use(each, each.elements, each.is_write, each.run.inside, ())
-            while not is_written and len(use.loops) > self._depth:
-                elements = polyhedra.outer_of(use.elements, len(use.loops) - 1)
-                if not elements.is_single_valued():
-                    break
-                inside = each.run.inside[: len(use.loops) - 1 - self._depth]
-                use = self._use(each, elements, False, inside, (use.loops[-1], *use.held))
-            if not any(_is_same(use, other) for other in done):
-                done.append(use)
-                yield use
-
-    def _use(
-        self, each: _StatementAccess, elements: isl.Map, is_write: bool, inside: tuple[SurroundingLoop, ...], held: tuple[str, ...]
-    ) -> ThreadAccess:
-        """Returns the load or store that an access of a statement becomes.
-
-        elements: { T[t] -> A[e] }, the element that is accessed at each value of the loops around.
-        inside: the thread's own loops around it.
-        held: the names of loops further inside, over which a register holds the element.
-        """
-        place = self._places[each.access.array]
-        loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
-        size = self._scop.arrays[each.access.array].element.size_bytes
-        address = tuple(polyhedra.rows_by_piece(polyhedra.weighted_sum(elements, place.strides, place.address)))
-        outermost = inside[0].values if inside else None
-        return ThreadAccess(
-            each.access.array, each.text, is_write, loops, held, elements.domain(), elements, address, size, outermost
-        )
+    def _address(self, touch: Touch) -> list[Piece]:
+        """Returns the byte address of a load or store, in pieces of linear expressions."""
+        shape = self.scop.arrays[touch.array].shape
+        lengths = [polyhedra.value_at(extent, self.sizes) for extent in shape] if touch.tile is None else touch.tile.lengths
+        size = self._element_bytes(touch)
+        value = Affine()
+        for position, each in enumerate(touch.subscripts):
+            value = value + each * (size * prod(lengths[position + 1 :]))
+        return polyhedra.rows_by_piece(to_pw_aff(value, Frame((), touch.place.dims)))
 
 
-def _is_same(use: ThreadAccess, other: ThreadAccess) -> bool:
-    """Returns whether both load, or both store, the same elements in the same loops."""
-    return (use.is_write, use.loops) == (other.is_write, other.loops) and use.elements.is_equal(other.elements)
+def _launched(program: GpuProgram, launch: Launch, sizes: Mapping[str, int]) -> isl.Set:
+    """Returns { [h] }, the values of the host's loops for which a launch runs."""
+    start = Place((), (), {name: Affine(value) for name, value in sizes.items()})
+    found = isl.Set.empty(Frame((), launch.host).space)
+    for place, point in _orders(program.order, launch.name, start):
+        frame = Frame((), place.dims)
+        where = reduce(isl.Set.intersect, (to_set(each, frame) for each in place.conditions), frame.universe())
+        values = [to_pw_aff(each, frame) for each in point]
+        image = polyhedra.relation(frame.space, launch.name, values).intersect_domain(where).range()
+        found = found.union(polyhedra.with_iterators(image.reset_tuple_id(), launch.host))
+    return found.coalesce()
+
+
+def _orders(nodes: Sequence[Node], name: str, place: Place) -> Iterator[tuple[Place, tuple[Affine, ...]]]:
+    """Yields where in the host's loops a launch stands, and the values of its loops there."""
+    for node in nodes:
+        if isinstance(node, Instance):
+            if node.statement == name:
+                yield place, tuple(map(place.index, node.point))
+        elif isinstance(node, Guard):
+            yield from _orders(node.body, name, place.where(node.condition))
+        elif isinstance(node, Loop):
+            yield from _orders(node.body, name, looped(node, place))
+        else:
+            raise TypeError(f"not a node of the host: {node!r}")
 
 
 # Points in convex parts
@@ -317,3 +205,10 @@ def _row(row: LinearRow, divisor: int) -> LinearRow:
     """Returns floor(row / divisor) as a linear expression: if `divisor` is not 1, a single term that stands for this quotient."""
     terms, constant = row
     return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)
+
+
+def _step(row: LinearRow, dim: int) -> int | None:
+    """Returns by how much a linear expression grows with a dimension; None where that varies."""
+    if any(name != dim and polyhedra.is_in(name, dim) for name in row[0]):
+        return None
+    return row[0].get(dim, 0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import gcd, prod
 
 import islpy as isl
@@ -19,55 +18,41 @@ EXACT = "exact"
 _CHUNK = 1 << 15  # warps or requests that are examined at once
 _NONE = np.iinfo(np.int64).max
 
+Measure = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]]
+
 
 @dataclass(frozen=True)
-class Requests:
-    """The requests of warps for one access, summed up.
+class WarpCounts:
+    """A WarpCounts holds the requests of warps for one access, summed up.
 
     requests: how many requests there are.
     lanes: threads that take part, of all requests.
-    elements: different elements that they access.
-    sectors, lines: sectors and lines in which the elements lie, request by request.
-    most: sectors of the request with most of them.
-    element_bytes, sector_bytes: sizes of each.
+    amounts: the sums over all requests of the numbers that the measure gives for one.
+    most: the second of these numbers, of the request where it is largest.
     accuracy: "exact", or which iterations were examined.
     """
 
     requests: int
     lanes: int
-    elements: int
-    sectors: int
-    lines: int
+    amounts: tuple[int, ...]
     most: int
-    element_bytes: int
-    sector_bytes: int
     accuracy: str = EXACT
-
-    @property
-    def per_request(self) -> float:
-        """Returns how many sectors a request has in the mean."""
-        return self.sectors / self.requests if self.requests else 0.0
-
-    @property
-    def efficiency(self) -> float:
-        """Returns the bytes of different elements over the bytes of the sectors that are moved for them."""
-        return self.elements * self.element_bytes / (self.sectors * self.sector_bytes) if self.sectors else 1.0
 
 
 @dataclass(frozen=True)
 class AccessBlock:
-    """The block of threads that makes an access, and the sizes of what it moves.
+    """The block of threads that makes an access, and what is measured of its requests.
 
-    axes: dimension of the loops' values -> axis of the block whose threads run its iterations; other dimensions have no axis.
-    grains: bytes of an element, a sector and a line.
-    items: dimension -> how many iterations one thread runs; one access serves them all, as the address is the same in them.
-        For `size` threads along the axis, iteration v runs in thread v % size of block number v // (size * items).
+    pairs: pairs (dimension of a block's number along an axis, dimension of a thread's number in the block along it), one for each
+        axis; the second is None where a block has one thread along the axis.
+    measure: from the addresses and the lanes that take part, both [request, lane], to some numbers of each request.
+    modulus: requests whose addresses differ by a multiple of so many bytes measure the same.
     """
 
-    axes: Mapping[int, int]
     threads: Threads
-    grains: tuple[int, int, int]
-    items: Mapping[int, int] = field(default_factory=dict)
+    pairs: tuple[tuple[int, int | None], ...]
+    measure: Measure
+    modulus: int
 
 
 @dataclass(frozen=True)
@@ -82,7 +67,7 @@ class _SampledValues:
 class _Warps:
     """Some warps that are examined, each of which stands for several.
 
-    columns: dimension -> the first iteration of each warp's block, or the value of a loop that has no axis of the block, [warp].
+    columns: dimension -> its value, [warp]; dimensions that are numbers of threads have none.
     number: each warp's number in its block, [warp].
     takes_part: which lanes make the access, [warp, lane].
     kind: a number, which is equal for warps with the same `number` and `takes_part`, [warp].
@@ -100,38 +85,34 @@ class WarpRequests:
     """A WarpRequests sums up, by `counted`, the requests of warps for accesses made at the same loop values, the points { T[t] }.
 
     parts: disjoint convex parts of the points. A dimension is free where its bounds are constants, no other bounds depend on it,
-        and addresses are linear in it; the other dimensions are coupled.
+        and addresses are linear in it; the numbers of blocks along an axis are free where this holds of them together with the
+        numbers of threads along it. The other dimensions are coupled.
     """
 
     def __init__(self, points: isl.Set, parts: Sequence[PointsPart], block: AccessBlock):
-        axes, threads, items = block.axes, block.threads, block.items
-        self._points, self._parts, self._threads = points, parts, threads
-        several = {dim: axis for dim, axis in axes.items() if axis < len(threads.sizes)}
-        self._axes = {dim: axis for dim, axis in several.items() if threads.sizes[axis] * items.get(dim, 1) > 1}
-        moves = [[(dim, item * threads.sizes[axis]) for item in range(items.get(dim, 1))] for dim, axis in self._axes.items()]
-        self._items = [dict(each) for each in product(*moves)]  # how far along each dimension a thread's iterations are
-        self._sizes = {dim: threads.sizes[axis] * items.get(dim, 1) for dim, axis in self._axes.items()}
-        self._grains, self._modulus = block.grains, block.grains[-1]
-        self._exist = threads.exist
-        self._at = {dim: threads.along(axis) for dim, axis in self._axes.items()}
-        ends = {dim: self._free(dim) for dim in range(polyhedra.dimensions(points))}
-        self._free_ends = {dim: pair for dim, pair in ends.items() if pair is not None}
-        self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
+        self._points, self._parts, self._threads = points, parts, block.threads
+        self._measure, self._modulus = block.measure, block.modulus
+        self._exist = block.threads.exist
+        self._at = {own: block.threads.along(axis) for axis, (_, own) in enumerate(block.pairs) if own is not None}
+        owns = dict(block.pairs)
+        ends = {dim: self._free(dim, owns.get(dim)) for dim in range(polyhedra.dimensions(points)) if dim not in self._at}
+        self._blocks = {dim: self._whole(dim, owns[dim], *pair) for dim, pair in ends.items() if pair is not None and dim in owns}
+        self._free_ends = {dim: pair for dim, pair in ends.items() if pair is not None and dim not in owns}
+        self._coupled = {dim: value_range(points, dim) for dim, pair in ends.items() if pair is None}
 
-    def longest(self, most: int) -> tuple[int, int, int, int] | None:
-        """Returns the dimension to sample: (dimension, numbers of its first and its last block, iterations of a block).
+    def longest(self, most: int) -> tuple[int, int, int] | None:
+        """Returns the dimension to sample: (dimension, its first value, its last value).
 
-        Of those that are not free (see the class), it is the one with most blocks; one without an axis is preferred, each of its
-        values counts as a block. The result is None for up to `most` warps, or if none of them has several blocks.
+        Of those that are not free (see the class), it is the one with most values; one that is no number of blocks is preferred. The
+        result is None for up to `most` warps, or if no dimension has several values.
         """
         lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
         if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
             return None
-        dim = max((d for d, length in lengths.items() if length > 1), key=lambda d: (d not in self._axes, lengths[d]))
-        low, high = self._coupled[dim]
-        return dim, low, high, self._size(dim)
+        dim = max((d for d, length in lengths.items() if length > 1), key=lambda d: lengths[d])
+        return dim, *self._coupled[dim]
 
-    def counted(self) -> Iterator[Requests]:
+    def counted(self) -> Iterator[WarpCounts]:
         """Yields the requests for the address of each access, summed up over all warps."""
         count = len(self._parts[0].addresses)
         starts = [np.zeros(self._modulus) for _ in range(count)]  # how many requests of free loops begin where in a line
@@ -139,72 +120,70 @@ class WarpRequests:
             each[0] = 1
         chosen: dict[int, _SampledValues] = {}
         for dim, (low, high) in self._coupled.items():
-            values = np.arange(low, high + 1) * self._size(dim)
+            values = np.arange(low, high + 1)
             chosen[dim] = _SampledValues(values, np.ones(len(values)))
+        for dim, (values, is_whole) in self._blocks.items():
+            chosen[dim] = self._some_blocks(values, is_whole, self._steps(dim))
         for dim, bounds in self._free_ends.items():
-            steps = [row[0].get(dim, 0) for row in self._parts[0].addresses]
-            if dim in self._axes:
-                chosen[dim] = self._tiles(*bounds, self._size(dim), steps)
-            else:
-                starts = [spread(each, step, *bounds) for each, step in zip(starts, steps)]
-        totals, worst = np.zeros((count, 5)), [0] * count
+            starts = [spread(each, step, *bounds) for each, step in zip(starts, self._steps(dim))]
+        totals: list[np.ndarray] = [np.zeros(2)] * count
+        worst = [0] * count
         for warps in self._warps(chosen):
             for number in range(count):
                 found, highest = self._of_address(warps, number, starts[number])
-                totals[number] += found
+                totals[number] = found if len(totals[number]) < len(found) else totals[number] + found
                 worst[number] = max(worst[number], highest)
-        element_bytes, sector_bytes, _ = self._grains
         for total, highest in zip(totals, worst):
-            number, lanes, elements, sectors, lines = map(round, total)
-            yield Requests(number, lanes, elements, sectors, lines, highest, element_bytes, sector_bytes)
-
-    def _size(self, dim: int) -> int:
-        return self._sizes.get(dim, 1)
+            made, lanes, *amounts = map(round, total)
+            yield WarpCounts(made, lanes, tuple(amounts), highest)
 
     # the values of dimensions
 
-    def _free(self, dim: int) -> tuple[int, int] | None:
-        """Returns the first and last value of a dimension with constant bounds in which addresses are linear, else None."""
-        found: set[tuple[int, int, tuple[int, ...]]] = set()
+    def _steps(self, dim: int) -> list[int]:
+        """Returns for each address how many bytes it moves from one value of a free dimension to the next."""
+        return [row[0].get(dim, 0) for row in self._parts[0].addresses]
+
+    def _free(self, dim: int, own: int | None) -> tuple[int, int] | None:
+        """Returns the first and last value of a free dimension, else None. own: the dimension that goes with it; None: there is none."""
+        found: set[tuple[object, ...]] = set()
+        both = {dim} if own is None else {dim, own}
         for part in self._parts:
-            low, high = [], []
-            for (terms, constant), is_zero in part.rows:
-                if not any(polyhedra.is_in(name, dim) for name in terms):
-                    continue
-                if {*terms} != {dim}:
-                    return None
-                c = terms[dim]
-                if c > 0 or is_zero:
-                    low.append(-(constant // c) if c > 0 else constant // -c)
-                if c < 0 or is_zero:
-                    high.append(constant // -c if c < 0 else -constant // c)
-            if not low or not high or any(polyhedra.is_in(n, dim) for row in part.addresses for n in row[0] if n != dim):
+            rows = [row for row in part.rows if any(polyhedra.is_in(name, dim) for name in row[0][0])]
+            if not all({*terms} <= both for (terms, _), _ in rows):
                 return None
-            found.add((max(low), min(high), tuple(row[0].get(dim, 0) for row in part.addresses)))
-        if len(found) != 1:
-            return None
-        first, last, _ = found.pop()
-        return first, last
+            if any(polyhedra.is_in(n, dim) for row in part.addresses for n in row[0] if n != dim):
+                return None
+            found.add(
+                (frozenset((_key(row), is_zero) for row, is_zero in rows), tuple(row[0].get(dim, 0) for row in part.addresses))
+            )
+        return None if len(found) != 1 else value_range(self._points, dim)
 
-    def _all(self, dim: int) -> tuple[int, int]:
-        """Returns the numbers of a dimension's first and last block, or its first and last value where it has no blocks."""
-        first, last = value_range(self._points, dim)
-        return first // self._size(dim), last // self._size(dim)
+    def _whole(self, dim: int, own: int | None, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the numbers of the blocks along an axis, and for each whether all its threads make the access, as far as it
+        depends on this axis. dim, own: the dimensions of the numbers of blocks and of threads.
+        """
+        values = np.arange(first, last + 1)
+        is_whole = np.ones(len(values), bool)
+        threads = np.unique(self._at[own][self._exist]) if own is not None else np.zeros(1, np.int64)
+        for (terms, constant), is_zero in self._parts[0].rows:
+            if dim in terms:
+                each = constant + terms[dim] * values[:, None] + (terms.get(own, 0) if own is not None else 0) * threads
+                is_whole &= (each == 0).all(axis=1) if is_zero else (each >= 0).all(axis=1)
+        return values, is_whole
 
-    def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _SampledValues:
-        """Returns the first iterations of some blocks: the partial ones, and a full one for each byte of a line where one may
+    def _some_blocks(self, values: np.ndarray, is_whole: np.ndarray, steps: Sequence[int]) -> _SampledValues:
+        """Returns the numbers of some blocks along an axis: all that are cut, and a whole one for each byte of a line where one may
         begin.
 
-        first, last: of the dimension; size: iterations of a block; steps: for each address, bytes from one iteration to the next.
+        values, is_whole: the numbers, and which of the blocks are whole.
+        steps: for each address, bytes from one block to the next.
         """
-        low, high = first // size, last // size
-        cut = {t for t in (low, high) if t * size < first or t * size + size - 1 > last}
-        count = high - low + 1 - len(cut)
-        full = low + (low in cut)
-        period = min(count, max(self._modulus // gcd(self._modulus, step * size) for step in steps))
-        values = [*sorted(cut), *range(full, full + period)]
-        weights = [1] * len(cut) + [count // period + (k < count % period) for k in range(period)]
-        return _SampledValues(np.array(values) * size, np.array(weights, float))
+        cut, whole = values[~is_whole], values[is_whole]
+        period = min(len(whole), max(self._modulus // gcd(self._modulus, step) for step in steps))
+        residues = (whole - whole[0]) % period if period else whole
+        first = [int(np.argmax(residues == k)) for k in range(period) if (residues == k).any()]
+        weights = [float((residues == residues[k]).sum()) for k in first]
+        return _SampledValues(np.concatenate([cut, whole[first]]).astype(np.int64), np.concatenate([np.ones(len(cut)), weights]))
 
     # warps
 
@@ -243,16 +222,16 @@ class WarpRequests:
         """Returns two arrays [entry of the columns, warp]: whether surely all lanes of a warp access, and whether any may."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
-        for part, item in product(self._parts, self._items):
+        for part in self._parts:
             all_in, none_in = np.ones(shape, bool), np.zeros(shape, bool)
             for row, is_zero in part.rows:
-                if _is_of_free(row, columns):
+                if self._is_of_free(row):
                     continue
                 lanes = self._of_lanes(row)
                 if lanes is None:
                     all_in[:] = False
                     continue
-                base = _value(row, columns).reshape(-1, 1) + sum(row[0].get(dim, 0) * offset for dim, offset in item.items())
+                base = _value(self._without_lanes(row), columns).reshape(-1, 1)
                 low = np.where(self._exist, lanes, _NONE).min(axis=1) + base
                 high = np.where(self._exist, lanes, -_NONE).max(axis=1) + base
                 all_in &= (low >= 0) & (high <= 0) if is_zero else low >= 0
@@ -261,8 +240,16 @@ class WarpRequests:
             some |= ~none_in
         return full, some
 
+    def _is_of_free(self, row: LinearRow) -> bool:
+        """Returns whether a linear expression bounds a free dimension that has no values in the columns."""
+        return any(isinstance(name, int) and name in self._free_ends for name in row[0])
+
+    def _without_lanes(self, row: LinearRow) -> LinearRow:
+        """Returns the linear expression without its terms that are numbers of threads."""
+        return {name: c for name, c in row[0].items() if not isinstance(name, int) or name not in self._at}, row[1]
+
     def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
-        """Returns what each thread's index adds to a linear expression, [warp, lane]; None where the index is inside a quotient."""
+        """Returns what each thread's numbers add to a linear expression, [warp, lane]; None where one is inside a quotient."""
         if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
             return None
         found = np.zeros(self._exist.shape, np.int64)
@@ -273,39 +260,45 @@ class WarpRequests:
     def _inside(self, columns: dict[int, np.ndarray], number: np.ndarray) -> np.ndarray:
         """Returns which lanes of some warps are points at which the access is made, [warp, lane]."""
         found = np.zeros((len(number), self._threads.width), bool)
-        for item in self._items:
-            lanes = self._lanes(columns, number, item)
-            for part in self._parts:
-                found |= _holds(part, lanes, (len(number), self._threads.width), columns)
+        lanes = self._lanes(columns, number)
+        for part in self._parts:
+            found |= self._holds(part, lanes, found.shape)
         return found
 
-    def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """Returns dimension -> its value in each lane, [warp, lane], in a thread's first iteration plus `item`, dim -> number."""
-        return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
+    def _holds(self, part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+        """Returns which lanes are points of the part, [warp, lane], if bounds on free dimensions without columns are ignored."""
+        found = np.ones(shape, bool)
+        for row, is_zero in part.rows:
+            if not self._is_of_free(row):
+                value = _value(row, lanes)
+                found &= value == 0 if is_zero else value >= 0
+        return found
+
+    def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray) -> dict[int, np.ndarray]:
+        """Returns dimension -> its value in each lane, [warp, lane] or [warp, 1]."""
+        return {dim: each[:, None] for dim, each in columns.items()} | {dim: at[number] for dim, at in self._at.items()}
 
     # requests
 
     def _of_address(self, warps: _Warps, number: int, starts: np.ndarray) -> tuple[np.ndarray, int]:
-        """Returns the sums (requests, lanes, elements, sectors, lines) over requests for an address, and the most sectors of one.
+        """Returns the sums (requests, lanes, what is measured) over requests for an address, and the most of one that is measured
+        second.
 
         number: the position of the address. starts: for each byte of a line, how many iterations shift the requests by so much.
         """
         addresses, takes_part, weights = self._kinds(warps, number)
-        total = np.zeros(5)
-        total[0] = weights.sum() * starts.sum()
-        total[1] = (weights * takes_part.sum(axis=1)).sum() * starts.sum()
+        totals = [weights.sum() * starts.sum(), (weights * takes_part.sum(axis=1)).sum() * starts.sum()]
         worst = 0
         begins = np.nonzero(starts)[0]
+        measured: list[float] = []
         for some in np.array_split(np.arange(len(weights)), -(-len(weights) * len(begins) // _CHUNK)):
             many = np.outer(weights[some], starts[begins]).ravel()
             moved = (addresses[some][:, None, :] + begins[:, None]).reshape(-1, self._threads.width)
-            lanes = np.repeat(takes_part[some], len(begins), axis=0)
-            for which, grain in enumerate(self._grains):
-                found = different(moved, lanes, grain)
-                total[2 + which] += (many * found).sum()
-                if which == 1:
-                    worst = max(worst, int(found.max()))
-        return total, worst
+            each = self._measure(moved, np.repeat(takes_part[some], len(begins), axis=0))
+            worst = max(worst, int(each[1].max()))
+            sums = [float((many * found).sum()) for found in each]
+            measured = [a + b for a, b in zip(measured, sums)] if measured else sums
+        return np.array([*totals, *measured]), worst
 
     def _kinds(self, warps: _Warps, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns for each kind of warps the addresses and which lanes take part, [kind, lane], and how many warps it has, [kind].
@@ -313,11 +306,13 @@ class WarpRequests:
         Warps of a kind have the same lanes, and begin at the same byte of a line; addresses lack what free dimensions add.
         """
         rows = {_key(part.addresses[number]) for part in self._parts}
-        row = _without_free(self._parts[0].addresses[number], warps.columns)
+        row = self._without_free(self._parts[0].addresses[number])
         lanes = self._of_lanes(row) if len(rows) == 1 else None
         if lanes is None:
             return self._addresses(warps, number), warps.takes_part, warps.weights
-        offsets = np.broadcast_to(_value(row, warps.columns) % self._modulus, len(warps.number))  # only the byte of a line counts
+        offsets = np.broadcast_to(
+            _value(self._without_lanes(row), warps.columns) % self._modulus, len(warps.number)
+        )  # only the byte of a line counts
         _, first, which = np.unique(offsets + self._modulus * warps.kind, return_index=True, return_inverse=True)
         found = offsets[first][:, None] + lanes[warps.number[first]]
         return found, warps.takes_part[first], np.bincount(which.ravel(), warps.weights)
@@ -325,33 +320,19 @@ class WarpRequests:
     def _addresses(self, warps: _Warps, number: int) -> np.ndarray:
         """Returns the addresses that the warps' lanes access, [warp, lane], without what free dimensions add."""
         found = np.zeros(warps.takes_part.shape, np.int64)
-        for item in self._items:
-            lanes = self._lanes(warps.columns, warps.number, item)
-            for part in self._parts:
-                holds = _holds(part, lanes, (len(warps.number), self._threads.width), warps.columns)
-                found = np.where(holds, _value(_without_free(part.addresses[number], warps.columns), lanes), found)
+        lanes = self._lanes(warps.columns, warps.number)
+        for part in self._parts:
+            holds = self._holds(part, lanes, found.shape)
+            found = np.where(holds, _value(self._without_free(part.addresses[number]), lanes), found)
         return found
+
+    def _without_free(self, row: LinearRow) -> LinearRow:
+        """Returns the linear expression without its terms of free dimensions that have no values in the columns."""
+        return {name: c for name, c in row[0].items() if not isinstance(name, int) or name not in self._free_ends}, row[1]
 
 
 def _key(row: LinearRow) -> tuple[object, int]:
     return frozenset(row[0].items()), row[1]
-
-
-def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
-    """Returns whether a linear expression bounds a free dimension: one that has no values in `columns`."""
-    return any(isinstance(name, int) and name not in columns for name in row[0])
-
-
-def _holds(
-    part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int], columns: Mapping[int, np.ndarray]
-) -> np.ndarray:
-    """Returns which lanes are points of the part, [warp, lane], if bounds on dimensions without `columns` are ignored."""
-    found = np.ones(shape, bool)
-    for row, is_zero in part.rows:
-        if not _is_of_free(row, columns):
-            value = _value(row, lanes)
-            found &= value == 0 if is_zero else value >= 0
-    return found
 
 
 def different(addresses: np.ndarray, takes_part: np.ndarray, grain: int) -> np.ndarray:
@@ -375,11 +356,6 @@ def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
     for k in range(min(count, period)):
         found += np.roll(starts, step * (first + k) % modulus) * (count // period + (k < count % period))
     return found
-
-
-def _without_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
-    """Returns the linear expression without its terms of free dimensions: those that have no values in `columns`."""
-    return {name: c for name, c in row[0].items() if not isinstance(name, int) or name in columns}, row[1]
 
 
 def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:

@@ -32,13 +32,13 @@ def counted(made, block, sector=32, line=128, warp=32):
 
 
 def wavefronts(addresses, element_bytes, banks=32, word=4):
-    """Of one request of a whole warp for shared memory: at once go as many lanes as all banks deliver."""
+    """Of one request of a warp for shared memory: at once go as many lanes as all banks deliver. An address is None where a lane takes no part."""
     at_once = min(len(addresses), banks * word // max(element_bytes, word))
     total = 0
     for first in range(0, len(addresses), at_once):
         asked = defaultdict(set)
-        for address in addresses[first : first + at_once]:
+        for address in (a for a in addresses[first : first + at_once] if a is not None):
             for each in range(address // word, (address + element_bytes - 1) // word + 1):
                 asked[each % banks].add(each)
-        total += max(map(len, asked.values()))
+        total += max(map(len, asked.values()), default=0)
     return total

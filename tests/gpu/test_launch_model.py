@@ -2,11 +2,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from polyml.gpu.mapping_choice import choose
 
 from polyml.codegen.ir.array_layout import placed_whole
 from polyml.gpu.launch_model import MappedKernel
 from polyml.gpu.launches import CudaKernel
-from polyml.gpu.mapping_choice import choose
 from polyml.gpu.register_estimate import registers
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.gpu.mapping import nests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.program import GpuProgram
@@ -10,6 +11,7 @@ from polyml.codegen.gpu.text.printer import LaunchSource
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
+from polyml.pass_manager import Pass
 from polyml.pipeline.gpu import passes
 from polyml.pipeline.gpu.device import Device
 from polyml.pipeline.gpu.given import launches_as_given
@@ -18,7 +20,7 @@ from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, modelled
 from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.gpu.launch_plan import on_one_thread
-from polyml.schedule.gpu.mapping import GridAxis, Mapped
+from polyml.schedule.gpu.mapping import GridAxis, Mapped, with_block
 from polyml.schedule.script.file import Saved
 
 
@@ -60,21 +62,25 @@ def compile_for_gpu(
         model = modelled(kernel, types, ModelRequest(options, sizes=dict(given.sizes) or None), runner)
         mapped, program = launches_as_given(given, model, CompileRequest(types, (), options), device, runner)
     else:
-        mapped, program = _launches(modelled(kernel, types, ModelRequest(options, sizes=sizes), runner), runner, device)
+        mapped, program = launches(modelled(kernel, types, ModelRequest(options, sizes=sizes), runner), runner, device)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
     return GpuCompiled(program, text, runner.timings, tuple(_note(name, each) for name, each in zip(program.launches, mapped)))
 
 
-def _launches(model: Model, runner: PassRunner, device: Device) -> tuple[tuple[Mapped, ...], GpuProgram]:
+def launches(
+    model: Model, runner: PassRunner, device: Device, plans: Sequence[Pass] = passes.PLANS, block: Sequence[int] = ()
+) -> tuple[tuple[Mapped, ...], GpuProgram]:
     """Returns how loops are mapped to the threads of launches, and the program that makes the launches.
 
-    The first of three mappings is taken that isl finds within its budget: of transformed loops, of the source's loops, or the whole
-    kernel on one thread. Raises NotAffineError where even the last takes too long.
+    plans: mappings, of which the first is taken that isl finds within its budget: of transformed loops, and of the source's loops.
+        If none is, the whole kernel runs on one thread. Raises NotAffineError where even that takes too long.
+    block: threads of a block along x, y and z, in place of the usual ones; a thread then has one iteration along each axis.
     """
     scop, sums = model.scop, device.sums(model)
-    for plan in (passes.LAUNCHES, passes.LAUNCHES_AS_WRITTEN):
+    for plan in plans:
         try:
-            mapped = runner.run(plan, scop, model.dependences, model.reductions, device.in_turn)
+            usual = runner.run(plan, scop, model.dependences, model.reductions, device.in_turn)
+            mapped = tuple(with_block(each, block) for each in usual) if block else usual
             return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
         except BudgetExceeded:
             continue

@@ -16,5 +16,6 @@ LAUNCHES = Pass("launches", planned, "of dependences alone: which loops are thre
 LAUNCHES_AS_WRITTEN = Pass(
     "launches_as_written", planned_as_written, "where launches takes too long", stage="launches", required=_NEXT
 )
+PLANS = (LAUNCHES, LAUNCHES_AS_WRITTEN)  # of which the first is taken that is found in time
 GPU_BUILD = Pass("gpu_build", gpu_program, "a thread's loops, and the host's around launches", stage="launches", required=_NEXT)
 GPU_PRINT = Pass("gpu_print", source, "in OpenCL C or CUDA C++", stage="gpu", required=_NEXT)

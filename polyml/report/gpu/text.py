@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyml.gpu import bank_conflicts
-from polyml.gpu.launches import Launches, MappedAccess, StagedCopy
+from polyml.codegen.gpu.shared_tiles import SharedTile
+from polyml.gpu.launches import Launches
 from polyml.gpu.register_estimate import RULE
+from polyml.gpu.requests import GlobalRequests, SharedRequests
+from polyml.gpu.thread_accesses import ThreadAccess
+from polyml.gpu.thread_code import Touch
 from polyml.machines.units import shown
 from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.report.table import Column, Table, lines, table
 from polyml.report.text import WIDTH, roofline_table, time_text
 
 AXES = "xyz"
-TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
+TITLES = {"source": "the source's order", "polyml": "polyml's code"}
 
 
 def text(report: GpuReportValues) -> str:
@@ -31,8 +34,7 @@ def parts(report: GpuReportValues) -> Iterator[str | Table]:
     yield ""
     for form in report.forms:
         yield from _form(form)
-    chosen = "of those tried" if report.block else "of the blocks, iterations per thread and tiles tried"
-    yield f"mappings are the fastest {chosen}, as predicted without what L1 holds; loads are of single elements"
+    yield "requests, sectors and wavefronts: of the code that runs, exact where the tables say so; loads are of single elements"
     yield f"registers: {RULE}"
     yield "L1: lines that requests touch and passes through the banks of shared memory, one a cycle"
     l2 = shown(report.machine.l2_bytes, "size")
@@ -44,12 +46,8 @@ def parts(report: GpuReportValues) -> Iterator[str | Table]:
 def _form(form: GpuVariant) -> Iterator[str | Table]:
     """Yields the lines and tables on one variant of the kernel."""
     yield f"── {TITLES[form.name]} ".ljust(WIDTH, "─")
-    if form.problem:
-        yield form.problem
-        yield ""
-        return
-    yield from form.notes
     if form.is_source:
+        yield "the same launches"
         yield ""
         return
     for number, launches in enumerate(form.launches, 1):
@@ -58,29 +56,29 @@ def _form(form: GpuVariant) -> Iterator[str | Table]:
     if form.seconds is None:
         yield "no time is predicted: the machine's rates are not all known"
     else:
-        count = sum(each.kernel.launches for each in form.launches)
+        count = sum(each.launches for each in form.launches)
         without = "the launch itself takes" if count == 1 else f"{count:,} launches themselves take"
         yield f"together {time_text(form.seconds)}, an estimate, without what {without}"
     yield ""
 
 
 def _launches(number: int, each: Launches) -> Iterator[str | Table]:
-    """Yields the lines and tables on the launches of one nest. number: the nest's, from 1 on."""
-    nest = each.kernel.nest
-    host = f", {each.kernel.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
-    yield f"launch {number}: {', '.join(nest.statements)}{host}"
+    """Yields the lines and tables on the launches of one kernel. number: the kernel's, from 1 on."""
+    nest = each.mapped.nest
+    host = f", {each.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
+    yield f"launch {number}: {each.name} of {', '.join(nest.statements)}{host}"
     if nest.serial:
         yield f"  one thread: {nest.serial}"
     else:
         yield f"  {_grid(each)}; {each.lanes:.0%} of the threads of its warps do something"
     yield f"  {_occupancy(each)}"
     yield ""
-    yield table(_access_columns(each), each.accesses)
-    if nest_gathers := each.kernel.uses.gathers:
-        yield f"  data decide which elements of {', '.join(nest_gathers)} are loaded; they are not counted"
+    yield table(_global_columns(each), list(each.of_global()))
+    if each.gathers:
+        yield f"  data decide which elements of {', '.join(each.gathers)} are loaded; they are not counted"
     yield ""
-    if each.copies:
-        yield from _copies(each)
+    if each.shared_bytes:
+        yield from _shared(each)
     yield from _roofs(each)
 
 
@@ -96,7 +94,7 @@ def _grid(each: Launches) -> str:
 def _occupancy(each: Launches) -> str:
     """Returns the registers, the shared memory and the occupancy of the launches, as text."""
     found = each.occupancy
-    shared = f", {each.shared_bytes:,} bytes of shared memory a block" if each.copies else ""
+    shared = f", {each.shared_bytes:,} bytes of shared memory a block" if each.shared_bytes else ""
     if not found.blocks:
         return f"{each.registers} registers a thread (estimate){shared}: no multiprocessor holds such a block"
     limited = ", ".join(found.limiters)
@@ -104,70 +102,74 @@ def _occupancy(each: Launches) -> str:
     return f"{each.registers} registers a thread (estimate){shared}; a multiprocessor holds {held}"
 
 
-def _access_columns(each: Launches) -> Sequence[Column[MappedAccess]]:
-    """Returns the columns of the table of loads and stores.
+Global = tuple[ThreadAccess, GlobalRequests]
+Shared = tuple[ThreadAccess, SharedRequests]
 
-    Loads from global memory have a number of sectors; those from shared memory have instead the passes through its banks.
-    """
+
+def _global_columns(each: Launches) -> Sequence[Column[Global]]:
+    """Returns the columns of the table of loads and stores of global memory."""
     return (
-        Column("load or store", lambda access: access.use.text, is_left=True),
-        Column("", lambda access: "store" if access.use.is_write else "load", is_left=True),
-        Column("held over", lambda access: ", ".join(access.use.held), is_left=True),
-        Column("to the next thread", lambda access: _step(each, access), is_left=True),
-        Column("requests", lambda access: f"{access.requests.requests:,}"),
-        Column("sectors each", lambda access: f"{access.requests.per_request:.4g}" if access.copy is None else _wavefronts(access)),
-        Column("at most", lambda access: str(access.requests.most) if access.copy is None else ""),
-        Column("bytes used", lambda access: f"{access.requests.efficiency:.1%}" if access.copy is None else ""),
-        Column("accuracy", lambda access: access.requests.accuracy if access.copy is None else "from shared memory"),
+        Column("load or store", lambda row: row[0].touch.text, is_left=True),
+        Column("", lambda row: kind_of(row[0].touch), is_left=True),
+        Column("held over", lambda row: ", ".join(row[0].touch.held), is_left=True),
+        Column("in", lambda row: place_of(row[0], each), is_left=True),
+        Column("to the next thread", lambda row: _step(row[0], each), is_left=True),
+        Column("requests", lambda row: f"{row[1].requests:,}"),
+        Column("sectors each", lambda row: f"{row[1].per_request:.4g}"),
+        Column("at most", lambda row: str(row[1].most)),
+        Column("bytes used", lambda row: f"{row[1].efficiency:.1%}"),
+        Column("accuracy", lambda row: row[1].accuracy),
     )
 
 
-def _wavefronts(access: MappedAccess) -> str:
-    return f"{access.wavefronts:.3g} wavefronts"
+def kind_of(touch: Touch) -> str:
+    """Returns whether an access is a load or a store, and whether it always happens."""
+    kind = "store" if touch.is_write else "load"
+    return f"{kind}, where data say so" if touch.may else kind
 
 
-def _step(each: Launches, access: MappedAccess) -> str:
+def place_of(access: ThreadAccess, each: Launches) -> str:
+    """Returns which threads run an access: of a kernel with two versions, those with all their iterations or the others."""
+    versions = {counted.access.version for counted in each.accesses}
+    return "" if len(versions) < 2 else "whole tiles" if access.version == min(versions) else "cut tiles"
+
+
+def _step(access: ThreadAccess, each: Launches) -> str:
     """Returns as text how an address differs from one thread to the next: "same", "contiguous", "16 bytes" and so on."""
+    step = next(counted.step for counted in each.accesses if counted.access is access)
     if not each.mapped.axes:
         return ""
-    kinds = {None: "uneven", 0: "same", access.use.element_bytes: "contiguous", -access.use.element_bytes: "reversed"}
-    return kinds.get(access.step, f"{access.step:,} bytes" if access.step is not None else "")
+    kinds = {None: "uneven", 0: "same", access.element_bytes: "contiguous", -access.element_bytes: "reversed"}
+    return kinds.get(step, f"{step:,} bytes" if step is not None else "")
 
 
-def _copies(each: Launches) -> Iterator[str | Table]:
-    """Yields the table of copies in shared memory, and lines on its banks and on padding."""
-    yield table(_COPY_COLUMNS, each.copies)
-    machine = each.kernel.machine
-    told = "wavefronts of whole warps are exact, 8-byte elements by halves of a warp"
-    yield f"  {machine.shared_banks} banks of {machine.bank_bytes} bytes; {told}"
-    yield from (f"  {advice}" for copy in each.copies if (advice := padding_advice(each, copy)))
-    yield ""
-
-
-_COPY_COLUMNS: Sequence[Column[StagedCopy]] = (
-    Column("copied to shared memory", lambda copy: copy.buffer.array, is_left=True),
-    Column("box", lambda copy: " x ".join(map(str, copy.buffer.shape)), is_left=True),
-    Column("for", lambda copy: f"{copy.buffer.tile} of {copy.buffer.loop}", is_left=True),
-    Column("row padding", lambda copy: str(copy.buffer.padding)),
-    Column("requests", lambda copy: f"{copy.requests.requests:,}"),
-    Column("sectors each", lambda copy: f"{copy.requests.per_request:.4g}"),
-    Column("bytes used", lambda copy: f"{copy.requests.efficiency:.1%}"),
-    Column("wavefronts to store", lambda copy: f"{copy.stores:.3g}"),
-    Column("to load", lambda copy: f"{copy.loads:.3g}"),
+_SHARED_COLUMNS: Sequence[Column[Shared]] = (
+    Column("in shared memory", lambda row: row[0].touch.text, is_left=True),
+    Column("", lambda row: kind_of(row[0].touch), is_left=True),
+    Column("tile", lambda row: tile_text(row[0].touch.tile), is_left=True),
+    Column("requests", lambda row: f"{row[1].requests:,}"),
+    Column("wavefronts each", lambda row: f"{row[1].per_request:.4g}"),
+    Column("at most", lambda row: str(row[1].most)),
+    Column("bank conflicts", lambda row: f"{row[1].conflicts:,}"),
+    Column("accuracy", lambda row: row[1].accuracy),
 )
 
 
-def padding_advice(each: Launches, copy: StagedCopy) -> str:
-    """Returns a line on how many passes through the banks of shared memory the padding of a copy's rows saves; "" where it has
-    none.
-    """
-    buffer = copy.buffer
-    if not buffer.padding:
+def tile_text(tile: SharedTile | None) -> str:
+    """Returns the elements that a tile has along its dimensions in shared memory, and its padding."""
+    if tile is None:
         return ""
-    row, free = buffer.shape[-1], bank_conflicts.least(each.kernel.machine, buffer.element_bytes)
-    left = "without conflicts" if copy.loads <= free else "at best"
-    return (f"rows of {buffer.array} have {row + buffer.padding} elements in place of {row}: "
-            f"{copy.loads:.3g} wavefronts per load, {left}, in place of {copy.unpadded:.3g}")  # fmt: skip
+    lengths, extents = tile.lengths, [each.extent for each in tile.stored]
+    padding = sum(lengths) - sum(extents)
+    return " x ".join(map(str, extents)) + (f", rows padded by {padding}" if padding else "")
+
+
+def _shared(each: Launches) -> Iterator[str | Table]:
+    """Yields the table of loads and stores of shared memory, and a line on its banks."""
+    yield table(_SHARED_COLUMNS, list(each.of_shared()))
+    machine = each.machine
+    yield f"  {machine.shared_banks} banks of {machine.bank_bytes} bytes; elements of 8 bytes are accessed by halves of a warp"
+    yield ""
 
 
 def _roofs(each: Launches) -> Iterator[str | Table]:

@@ -14,17 +14,13 @@ from polyml.machines.roofline import Roof, Roofline
 class GpuVariant:
     """A variant is the kernel with one order of its loops, mapped to a GPU.
 
-    name: "source" for the source's order, "polyml" for the one that polyml chooses.
-    launches: how each nest of its loops is launched, in order.
-    problem: why there are none; "" where there are.
-    notes: what was decided.
+    name: "source" for the source's order, "polyml" for the one of the code that runs.
+    launches: the launches of each of its kernels, in order.
     is_source: whether the launches are those of the source's order.
     """
 
     name: str
     launches: tuple[Launches, ...]
-    problem: str = ""
-    notes: tuple[str, ...] = ()
     is_source: bool = False
 
     @property
@@ -32,7 +28,7 @@ class GpuVariant:
         """Returns the predicted time of all launches, without the overhead of starting them; None where some time is not known."""
         times = [each.roofline.seconds for each in self.launches]
         known = [seconds for seconds in times if seconds is not None]
-        return None if len(known) < len(times) or self.problem else sum(known)
+        return None if len(known) < len(times) else sum(known)
 
     @property
     def roofline(self) -> Roofline:

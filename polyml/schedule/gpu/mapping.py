@@ -202,6 +202,12 @@ def mapped(
     return Mapped(nest, (*axes, *rest))
 
 
+def with_block(found: Mapped, sizes: Sequence[int]) -> Mapped:
+    """Returns the launch with blocks of so many threads along x, y and z, each of which has one iteration along each axis."""
+    axes = zip_longest(found.axes, sizes[: len(found.axes)], fillvalue=1)
+    return Mapped(found.nest, tuple(GridAxis(axis.loop, size) for axis, size in axes))
+
+
 def check_block(sizes: Sequence[int], most: int) -> None:
     """Raises ConfigError unless a block has one, two or three sizes, each of them at least 1, and no more than `most` threads.
 

@@ -1,0 +1,215 @@
+"""The threads of a block run in step, a NumPy array for each integer with one number for each thread: what their requests move.
+
+An oracle for the model of `polyml.gpu`: it has loops, tests and copies from the program as the printer has them, no sets and no formulas.
+"""
+
+from collections import Counter
+from math import prod
+
+import numpy as np
+
+from polyml.codegen.gpu.shared_tiles import CHUNK
+from polyml.codegen.interpreter.order import walk
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.program import Guard, Instance, Program
+from polyml.codegen.ir.program import instances as instances_of
+from polyml.polyhedra import value_at
+from polyml.quasi_affine.affine import Choice, Compare, Extremum, FloorDiv
+from tests.gpu.brute import wavefronts
+
+WARP, SECTOR = 32, 32
+
+
+def value(e, env):
+    total = e.constant
+    for atom, c in e.terms:
+        if isinstance(atom, str):
+            found = env[atom]
+        elif isinstance(atom, FloorDiv):
+            found = value(atom.operand, env) // atom.divisor
+        elif isinstance(atom, Extremum):
+            found = {"min": np.minimum, "max": np.maximum}[atom.op].reduce(
+                np.broadcast_arrays(*(value(o, env) for o in atom.operands))
+            )
+        else:
+            assert isinstance(atom, Choice)
+            found = np.where(holds(atom.condition, env), value(atom.then, env), value(atom.orelse, env))
+        total = total + c * found
+    return total
+
+
+def holds(condition, env):
+    if isinstance(condition, Compare):
+        found = value(condition.expr, env)
+        return found == 0 if condition.op == "==" else found >= 0
+    parts = (
+        np.broadcast_arrays(*(holds(part, env) for part in condition.parts))
+        if condition.parts
+        else [np.array(condition.op == "and")]
+    )
+    return np.logical_and.reduce(parts) if condition.op == "and" else np.logical_or.reduce(parts)
+
+
+class Block:
+    """The threads of one block, in step."""
+
+    def __init__(self, scop, launch, sizes, env, counts):
+        self.scop, self.launch, self.sizes, self.counts = scop, launch, sizes, counts
+        self.table = AccessTable(scop.context)
+        threads = [axis.threads for axis in launch.axes[:3]]
+        self.count = prod(threads)
+        self.number = np.arange(self.count)
+        self.env = {name: np.full(self.count, each) for name, each in env.items()}
+        named = {axis.start: axis for axis in launch.blocks}
+        below = 1
+        for k, axis in enumerate(launch.axes):
+            own = self.number // below % axis.threads
+            below *= axis.threads if k < 3 else 1
+            first = self.env[axis.start]
+            self.env[axis.start] = first + own * axis.thread_step
+            if axis.start in named:
+                self.env |= {named[axis.start].block: first, named[axis.start].thread: own}
+
+    def run(self):
+        rest = np.ones(self.count, bool)
+        for self.version, version in enumerate(self.launch.versions):
+            mask = np.broadcast_to(holds(version.condition, self.env), self.count)
+            assert not (mask & ~rest).any(), "two versions of one thread"
+            rest = rest & ~mask
+            self.registers, self.staged = version.registers, version.staged
+            self.filled, self.tiles = [], []
+            self.nodes(version.body, dict(self.env), mask, {})
+
+    def nodes(self, nodes, env, mask, items):
+        if not mask.any():
+            return
+        for node in nodes:
+            if isinstance(node, Instance):
+                self.instance(node, env, mask, items)
+            elif isinstance(node, Guard):
+                self.nodes(node.body, env, mask & holds(node.condition, env), items)
+            else:
+                self.loop(node, env, mask, items)
+
+    def loop(self, loop, env, mask, items):
+        held = next((h for h in self.registers if h.loop is loop and h not in self.filled), None)
+        first, last = self.ends(loop, env)
+        if held is None:
+            self.iterations(loop, first, last, env, mask, items)
+            return
+        mask = mask & (first <= last)
+        self.filled.append(held)
+        self.fill(held, env, mask, False)
+        staged = next((s for s in self.staged if s.loop is loop), None)
+        if staged is None:
+            self.iterations(loop, first, last, env, mask, items)
+        elif mask.any():
+            assert mask.all() and len({*first}) == len({*last}) == 1, "all threads of the block are in step"
+            for chunk in range(first[0], last[0] + 1, CHUNK):
+                here = {**env, staged.chunk: np.full(self.count, chunk)}
+                for tile in staged.tiles:
+                    self.copy(tile, here, last[0] - chunk)
+                self.tiles = staged.tiles
+                self.iterations(loop, np.full(self.count, chunk), np.minimum(last, chunk + CHUNK - 1), here, mask, items)
+                self.tiles = []
+        self.filled.remove(held)
+        self.fill(held, env, mask, True)
+
+    def ends(self, loop, env):
+        low = np.maximum.reduce([np.broadcast_to(value(e, env), self.count) for e in loop.lower])
+        return low, np.minimum.reduce([np.broadcast_to(value(e, env), self.count) for e in loop.upper])
+
+    def iterations(self, loop, first, last, env, mask, items):
+        is_item = any(loop.name == name for held in self.registers for name, _ in held.items)
+        at = np.array(first)
+        while (mask & (at <= last)).any():
+            here = {**env, loop.var: at, **({loop.name: at} if is_item else {})}
+            self.nodes(loop.body, here, mask & (at <= last), {**items, loop.var: loop.name} if is_item else items)
+            at = at + loop.step
+
+    def fill(self, held, env, mask, is_write):
+        names = [name for name, _ in held.items]
+        for at in np.ndindex(*(count for _, count in held.items)):
+            here = {**env, **{name: np.full(self.count, each) for name, each in zip(names, at)}}
+            self.request(held.array, held.subscripts, here, mask, is_write)
+
+    def copy(self, tile, env, most):
+        shape = [each.extent for each in tile.dimensions]
+        for begin in range(0, prod(shape), self.count):
+            element = begin + self.number
+            mask = element < prod(shape)
+            at = np.unravel_index(np.minimum(element, prod(shape) - 1), shape)
+            moving = next(k for k, each in enumerate(tile.dimensions) if each.moves)
+            mask = mask & (at[moving] <= most)
+            array = self.scop.arrays[tile.array]
+            self.count_of(
+                tile.array, self.offset(array, [value(each.first, env) + k for each, k in zip(tile.dimensions, at)]), mask, False
+            )
+            order = [next(k for k, each in enumerate(tile.dimensions) if each is stored) for stored in tile.stored]
+            self.shared(tile, [at[k] for k in order], mask, True)
+
+    def instance(self, node, env, mask, items):
+        statement = self.scop.statements[node.statement]
+        point = dict(zip(statement.iterators, node.point))
+        seen = set()
+        for access in (*statement.reads, statement.write):
+            is_write = access is statement.write
+            subscripts = tuple(e.substitute(point) for e in self.table.subscripts(access))
+            if any(held.array == access.array for held in self.filled) or not is_write and (access.array, subscripts) in seen:
+                continue
+            seen.add((access.array, subscripts))
+            named = tuple(str(e.substitute({var: _variable(name) for var, name in items.items()})) for e in subscripts)
+            tile = next((t for t in self.tiles if t.array == access.array and tuple(map(str, t.subscripts)) == named), None)
+            if tile is None or is_write:
+                self.request(access.array, subscripts, env, mask, is_write)
+            else:
+                self.shared(tile, [value(each.index, env) for each in tile.stored], mask, False)
+
+    def request(self, array, subscripts, env, mask, is_write):
+        self.count_of(array, self.offset(self.scop.arrays[array], [value(e, env) for e in subscripts]), mask, is_write)
+
+    def offset(self, array, at):
+        found = np.zeros(self.count, int)
+        for index, extent in zip(at, array.shape):
+            found = found * value_at(extent, self.sizes) + index
+        return found * array.element.size_bytes
+
+    def count_of(self, array, addresses, mask, is_write):
+        for at in range(0, self.count, WARP):
+            lanes = addresses[at : at + WARP][mask[at : at + WARP]]
+            if len(lanes):
+                counted = 1, len(lanes), len({*(lanes // SECTOR)})
+                self.counts[self.version, array, is_write, "global"] += np.array(counted)
+
+    def shared(self, tile, at, mask, is_write):
+        size = self.scop.arrays[tile.array].element.size_bytes
+        offset = np.zeros(self.count, int)
+        for index, length in zip(at, tile.lengths):
+            assert (index[mask] >= 0).all() and (index[mask] < length).all()
+            offset = offset * length + index
+        for first in range(0, self.count, WARP):
+            here = mask[first : first + WARP]
+            if here.any():
+                passes = wavefronts([int(a) if m else None for a, m in zip(offset[first : first + WARP] * size, here)], size)
+                self.counts[self.version, tile.array, is_write, "shared"] += np.array((1, here.sum(), passes))
+
+
+def _variable(name):
+    from polyml.quasi_affine.affine import variable
+
+    return variable(name)
+
+
+def counted(program, launch, sizes):
+    """{(version, array, whether it is written, "global" or "shared"): (requests, lanes, sectors or wavefronts)} of all launches of a kernel."""
+    found = Counter()
+    scop, points = program.scop, []
+    walk(Program(scop, program.order), sizes, lambda name, point: points.append(point) if name == launch.name else None)
+    for point in points:
+        env = {**sizes, **dict(zip(launch.host, point))}
+        grid = [range(axis.first.evaluate(env), axis.first.evaluate(env) + axis.blocks.evaluate(env)) for axis in launch.axes]
+        for at in np.ndindex(*map(len, grid)):
+            starts = {axis.start: numbers[k] * axis.threads * axis.items for axis, numbers, k in zip(launch.axes, grid, at)}
+            Block(scop, launch, sizes, {**env, **starts}, found).run()
+    assert all(instances_of(version.body) for version in launch.versions)
+    return {key: tuple(map(int, each)) for key, each in found.items()}
