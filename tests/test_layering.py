@@ -63,6 +63,7 @@ LAYERS = (
     ("bundles",),
     ("caches.simulator",),
     ("caches.analytic",),
+    ("gpu.warps",),
     ("gpu",),
     ("pipeline",),
     ("pipeline.from_text", "pipeline.gpu"),

@@ -1,4 +1,4 @@
-"""What a mapping of loops to threads does on a GPU: requests of warps, bank conflicts, occupancy, registers, and its choice.
+"""What the launches of a program do on a GPU: requests of warps, bank conflicts, occupancy, registers, predicted time.
 
-The door is `mapping_choice.choose`.
+The door is `launch_model.modelled`.
 """

@@ -11,17 +11,18 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
-from polyml.gpu.coalescing import MOST_WARPS, requests, total
 from polyml.gpu.footprints import Footprints
 from polyml.gpu.launch_roofline import roofline
 from polyml.gpu.launches import CountedAccess, Launches
 from polyml.gpu.occupancy import Occupancy, occupancy
 from polyml.gpu.register_estimate import registers
-from polyml.gpu.requests import GlobalRequests, SharedRequests, banks, sectors
-from polyml.gpu.thread_accesses import LaunchPoints, Piece, ThreadAccess
-from polyml.gpu.thread_blocks import Threads
+from polyml.gpu.thread_accesses import LaunchPoints, ThreadAccess
 from polyml.gpu.thread_code import block_dim, gathers, place_of, thread_dim
-from polyml.gpu.warp_requests import AccessBlock, Measure, WarpCounts
+from polyml.gpu.warps.coalescing import MOST_WARPS, requests, total
+from polyml.gpu.warps.points_parts import Piece
+from polyml.gpu.warps.requests import GlobalRequests, SharedRequests, banks, sectors
+from polyml.gpu.warps.thread_blocks import Threads
+from polyml.gpu.warps.warp_requests import AccessBlock, Measure, WarpCounts
 from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roofline
 from polyml.model.counting.operation_counts import of_value

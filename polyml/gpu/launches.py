@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from polyml.gpu.occupancy import Occupancy
-from polyml.gpu.requests import GlobalRequests, SharedRequests
 from polyml.gpu.thread_accesses import ThreadAccess
-from polyml.gpu.thread_blocks import Threads
+from polyml.gpu.warps.requests import GlobalRequests, SharedRequests
+from polyml.gpu.warps.thread_blocks import Threads
 from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roofline
 from polyml.schedule.gpu.mapping import Mapped

@@ -1,4 +1,6 @@
-"""Kernels mapped to threads, for the tests."""
+"""Kernels as programs for a GPU, and what the model says of them, for the tests."""
+
+from collections import Counter
 
 import numpy as np
 
@@ -6,17 +8,17 @@ import polyml
 from polyml import config
 from polyml.api.calls.call_arguments import types_of
 from polyml.api.compiling.compile_lock import alone
-from polyml.codegen.ir.array_layout import placed_whole
-from polyml.gpu.coalescing import requests
-from polyml.gpu.thread_accesses import uses
-from polyml.gpu.thread_blocks import Threads
-from polyml.gpu.warp_requests import AccessBlock
+from polyml.gpu.launch_model import modelled
 from polyml.measure import lookup
 from polyml.model.core.call_interface import value
 from polyml.performance.variants import KernelCall, source_schedule
+from polyml.pipeline import stages
+from polyml.pipeline.gpu.compile import launches
+from polyml.pipeline.gpu.device import Device
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.runtime.calling.arguments import shapes
 from polyml.runtime.storage.size_classes import sizes_of
-from polyml.schedule.gpu.mapping import mapped, nests
+from polyml.schedule.gpu.mapping import nests
 from polyml.schedule.tree import loop_tree
 
 H100 = lookup.find("h100")
@@ -37,16 +39,31 @@ def source_nests(found):
     return nests(loop_tree.read(found.scop.schedule, found.scop.statements), found.scop, found.dependences)
 
 
-def all_requests(function, shapes, dtype, order, block, most=1 << 20):
-    """text of a use -> its requests, of a kernel with one nest. order: of the grid's loops, x first."""
-    found, sizes = problem(function, *(np.zeros(shape, dtype) for shape in shapes))
-    (nest,) = source_nests(found)
-    places = placed_whole(found.scop, sizes, 256)
-    on = mapped(nest, order, block)
-    threads = Threads(tuple(block[: len(order)]), 32)
-    counted = {}
-    for use in uses(nest, found.scop, sizes, places).uses:
-        axes = {use.loops.index(axis.loop.name): k for k, axis in enumerate(on.axes)}
-        (made,) = requests(use.points, [use.address], AccessBlock(axes, threads, (use.element_bytes, 32, 128)), most)
-        counted["store " * use.is_write + use.text] = made
-    return counted, places, sizes
+def program_of(kernel, arguments, **wanted):
+    """(how loops are divided, the program, the values of its parameters) of a kernel in CUDA, for given arguments."""
+    kernel = kernel if hasattr(kernel, "py_func") else polyml.kernel(kernel, cache=False)
+    given = kernel._arguments(kernel._bound(tuple(arguments), {}))
+    types, _ = types_of(given)
+    runner, options = PassRunner(), config.resolve(kernel.settings)
+    model = stages.modelled(kernel._parsed(), types, stages.ModelRequest(options, sizes=sizes_of(shapes(given))), runner)
+    mapped, program = launches(model, runner, Device("cuda"), **wanted)
+    values = {each.name: each.value for each in given}
+    return mapped, program, {p.name: value(p, values) for p in program.scop.parameters}
+
+
+def launches_of(function, shapes, dtype=np.float32, machine=H100, **wanted):
+    """The model of each launch of a kernel, for zeros of these shapes."""
+    mapped, program, sizes = program_of(function, [np.zeros(shape, dtype) for shape in shapes], **wanted)
+    return modelled(program, mapped, sizes, machine)
+
+
+def predicted(found):
+    """{(version, array, whether it is written, "global" or "shared"): (requests, lanes, sectors or wavefronts)} in the text of launches."""
+    sums = Counter()
+    for each in found.accesses:
+        touch, made = each.access.touch, each.requests
+        assert made.accuracy == "exact"
+        moved = made.sectors if touch.tile is None else made.wavefronts
+        key = each.access.version, touch.array, touch.is_write, "global" if touch.tile is None else "shared"
+        sums[key] += np.array((made.requests, made.lanes, moved)) * touch.times
+    return {key: tuple(map(int, each)) for key, each in sums.items()}

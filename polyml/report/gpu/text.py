@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.gpu.launches import Launches
 from polyml.gpu.register_estimate import RULE
-from polyml.gpu.requests import GlobalRequests, SharedRequests
 from polyml.gpu.thread_accesses import ThreadAccess
 from polyml.gpu.thread_code import Touch
+from polyml.gpu.warps.requests import GlobalRequests, SharedRequests
 from polyml.machines.units import shown
 from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.report.table import Column, Table, lines, table

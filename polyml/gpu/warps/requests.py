@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyml.gpu import bank_conflicts
-from polyml.gpu.warp_requests import Measure, WarpCounts, different
+from polyml.gpu.warps import bank_conflicts
+from polyml.gpu.warps.warp_requests import Measure, WarpCounts, different
 from polyml.machines.descriptions import Gpu
 
 

@@ -10,8 +10,8 @@ import islpy as isl
 import numpy as np
 
 from polyml import polyhedra
-from polyml.gpu.thread_accesses import PointsPart, value_range
-from polyml.gpu.thread_blocks import Threads
+from polyml.gpu.warps.points_parts import PointsPart, value_range
+from polyml.gpu.warps.thread_blocks import Threads
 from polyml.polyhedra import LinearRow, Quotient
 
 EXACT = "exact"
@@ -322,7 +322,7 @@ class WarpRequests:
         found = np.zeros(warps.takes_part.shape, np.int64)
         lanes = self._lanes(warps.columns, warps.number)
         for part in self._parts:
-            holds = self._holds(part, lanes, found.shape)
+            holds = self._holds(part, lanes, (len(warps.number), self._threads.width))
             found = np.where(holds, _value(self._without_free(part.addresses[number]), lanes), found)
         return found
 

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Sequence
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.gpu.thread_accesses import Piece, parts_of_points
-from polyml.gpu.warp_requests import EXACT, AccessBlock, WarpCounts, WarpRequests
+from polyml.gpu.warps.points_parts import Piece, parts_of_points
+from polyml.gpu.warps.warp_requests import EXACT, AccessBlock, WarpCounts, WarpRequests
 
 MOST_WARPS, LEAST_WARPS = 1 << 20, 1 << 10  # that are examined
 SLICES = 4, 16  # values of a loop whose warps are sampled, for few warps and for many
