@@ -204,8 +204,8 @@ def mapped(
 
 def with_block(found: Mapped, sizes: Sequence[int]) -> Mapped:
     """Returns the launch with blocks of so many threads along x, y and z, each of which has one iteration along each axis."""
-    axes = zip_longest(found.axes, sizes[: len(found.axes)], fillvalue=1)
-    return Mapped(found.nest, tuple(GridAxis(axis.loop, size) for axis, size in axes))
+    padded = (*sizes, *[1] * len(found.axes))
+    return Mapped(found.nest, tuple(GridAxis(axis.loop, size) for axis, size in zip(found.axes, padded)))
 
 
 def check_block(sizes: Sequence[int], most: int) -> None:
