@@ -146,7 +146,7 @@ def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]
         body = reduce(
             _with_items, [_ItemLoop(axis.loop.name, axis.items, axis.loop.values) for axis, _ in several[::-1]], nest.body
         )
-        return Launch(name, host, tuple(axes), (_only_version(inside, body, context),), blocks)
+        return Launch(name, host, tuple(axes), (_only_version(inside, body, context, scop),), blocks)
     body = reduce(_with_items, items, nest.body)
     given = _Given(scop, sums, mapped.copies)
     return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, given), blocks, nest.serial)
@@ -222,7 +222,7 @@ def _versions(
     given: the SCoP.
     """
     if not items:
-        return (_only_version(inside, body, context),)
+        return (_only_version(inside, body, context, given.scop),)
     missing = _missing(inside, items).intersect_params(context).params()
     full = context.subtract(missing).coalesce()
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
@@ -260,13 +260,14 @@ def _whole_version(
     return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)), filled)
 
 
-def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set) -> Version:
-    """Returns what all threads of a launch run, whatever part of their iterations there is.
+def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, scop: Scop) -> Version:
+    """Returns what all threads of a launch run, whatever part of their iterations there is, with elements in registers while loops run.
 
     inside: the instances of a thread.
     context: what is known of the parameters.
     """
-    return Version(TRUE, tuple(nodes_of(loop_tree.write(inside, body), context)))
+    nodes = tuple(nodes_of(loop_tree.write(inside, body), context))
+    return Version(TRUE, nodes, tuple(registers(nodes, scop, {})))
 
 
 def _fragments(

@@ -53,3 +53,8 @@ def triangular(C, A, B):
 ])  # fmt: skip
 def test_an_element_stays_in_a_register_where_the_loop_does_not_move_it(function, shapes, expected):
     assert held(function, *shapes) == expected
+
+
+def test_a_thread_with_one_iteration_holds_its_sum_too():
+    assert held(kernels.gemm, (9, 9), (9, 5), (5, 9), items=()) == [[("C", ["i", "j"])]]
+    assert held(kernels.trmm, (9, 9), (9, 9), items=()) == [[]]  # the sum reads what the loop writes

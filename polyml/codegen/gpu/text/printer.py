@@ -261,9 +261,12 @@ class _KernelText:
         register = name + "".join(f"[{item}]" for item, _ in held.items)
         runs = conjunction(*(Compare(">=", self._renamed(last - first)) for first in loop.lower for last in loop.upper))
         yield f"if ({condition(runs, self._use)}) {{"
-        yield f"{_STEP}{kind} {name}{sizes};"
         loaded = self._values.loaded(memory, element).text
-        yield from (_STEP + line for line in self._for_items(held, f"{register} = {loaded};"))
+        if held.items:
+            yield f"{_STEP}{kind} {name}{sizes};"
+            yield from (_STEP + line for line in self._for_items(held, f"{register} = {loaded};"))
+        else:
+            yield f"{_STEP}{kind} {name} = {loaded};"
         self._held[held.array] = register
         tiles = next((each for each in self._staged if each.loop is loop), None)
         inside = self._lines(loop) if tiles is None else self._chunks(tiles)
