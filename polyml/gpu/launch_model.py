@@ -17,7 +17,7 @@ from polyml.gpu.launches import CountedAccess, Launches
 from polyml.gpu.occupancy import Occupancy, occupancy
 from polyml.gpu.register_estimate import registers
 from polyml.gpu.thread_accesses import LaunchPoints, ThreadAccess
-from polyml.gpu.thread_code import block_dim, gathers, place_of, thread_dim
+from polyml.gpu.thread_code import block_dim, gathers, place_of, thread_dim, tiles_of
 from polyml.gpu.warps.coalescing import MOST_WARPS, requests, total
 from polyml.gpu.warps.points_parts import Piece
 from polyml.gpu.warps.requests import GlobalRequests, SharedRequests, banks, sectors
@@ -146,7 +146,7 @@ class _LaunchModel:
     def _shared_bytes(self) -> int:
         """Returns the bytes of shared memory of a block."""
         arrays = self.points.scop.arrays
-        tiles = [tile for version in self._launch.versions for staged in version.staged for tile in staged.tiles]
+        tiles = [tile for version in self._launch.versions for tile in tiles_of(version)]
         return sum(prod(tile.lengths) * arrays[tile.array].element.size_bytes for tile in tiles)
 
     def _blocks(self) -> tuple[tuple[int, ...], int]:

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers
-from polyml.codegen.gpu.shared_tiles import CHUNK, SharedTile, Staged
+from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.model.core.nest import subvalues
@@ -148,7 +148,7 @@ def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
     start = place_of(launch, scop, sizes)
     for number, version in enumerate(launch.versions):
         walk = _VersionWalk(launch, version, scop)
-        yield from ((number, each) for each in walk.nodes(version.body, start.where(version.condition)))
+        yield from ((number, each) for each in walk.version(start.where(version.condition)))
 
 
 def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, Place]]:
@@ -185,7 +185,8 @@ class _VersionWalk:
     def __init__(self, launch: Launch, version: Version, scop: Scop):
         self._launch, self._version, self._scop = launch, version, scop
         self._table = AccessTable(scop.context)
-        self._counts = {name: count for held in version.registers for name, count in held.items}
+        is_whole = version is launch.versions[0]  # of a block without tests, whose loops over items are unrolled
+        self._counts = {axis.item: axis.items for axis in launch.blocks if is_whole and axis.items > 1}
         self._held: tuple[Registers, ...] = ()  # of the loops around
         self._tiles: tuple[SharedTile, ...] = ()  # that the loops around have filled
         self._written = {scop.statements[node.statement].write.array for each in launch.versions for node in instances(each.body)}
@@ -199,6 +200,13 @@ class _VersionWalk:
                 linear = linear + variable(thread_dim(number)) * count
             count *= axis.threads
         return linear, count
+
+    def version(self, place: Place) -> Iterator[Touch]:
+        """Yields the loads and stores of the whole version, in order."""
+        for tile in self._version.filled:
+            yield from self._copy(tile, place, ())
+        self._tiles = self._version.filled
+        yield from self.nodes(self._version.body, place)
 
     def nodes(self, nodes: Sequence[Node], place: Place) -> Iterator[Touch]:
         """Yields the loads and stores of nodes, in order."""
@@ -256,10 +264,10 @@ class _VersionWalk:
         """
         loop, chunk = staged.loop, staged.chunk
         first, last = (place.index(extremum(op, ends)) for op, ends in (("max", loop.lower), ("min", loop.upper)))
-        outer = place.inside((chunk,), extremum("max", loop.lower), CHUNK)
+        outer = place.inside((chunk,), extremum("max", loop.lower), staged.length)
         number = variable(outer.dims[-1])
         if first.is_constant and last.is_constant:
-            whole, rest = divmod(max(0, last.constant - first.constant + 1), CHUNK)
+            whole, rest = divmod(max(0, last.constant - first.constant + 1), staged.length)
             if whole:
                 yield from self._chunk(
                     staged, replace(outer, conditions=(*outer.conditions, Compare(">=", Affine(whole - 1) - number))), ()
@@ -273,17 +281,17 @@ class _VersionWalk:
         """Yields the loads and stores of chunks. ends: last values of the loop that a chunk may exceed."""
         loop = staged.loop
         for tile in staged.tiles:
-            yield from self._copy(tile, place, staged, ends)
-        before, self._tiles = self._tiles, staged.tiles
+            yield from self._copy(tile, place, [end - variable(staged.chunk) for end in ends])
+        before, self._tiles = self._tiles, (*staged.tiles, *self._tiles)
         inner = place.inside((loop.var,), variable(staged.chunk), 1, label=loop.name or loop.var)
-        limits = (*ends, variable(staged.chunk) + (CHUNK - 1))
+        limits = (*ends, variable(staged.chunk) + (staged.length - 1))
         yield from self.nodes(loop.body, inner.where(*(Compare(">=", end - variable(loop.var)) for end in limits)))
         self._tiles = before
 
-    def _copy(self, tile: SharedTile, place: Place, staged: Staged, ends: Sequence[Affine]) -> Iterator[Touch]:
+    def _copy(self, tile: SharedTile, place: Place, ends: Sequence[Affine]) -> Iterator[Touch]:
         """Yields the load and the store by which the threads of a block copy a tile, whose elements they take in turn.
 
-        ends: last values of the loop that a chunk may exceed; elements behind them are not copied.
+        ends: last values of the loop in chunks that a chunk may exceed, counted from its first one; elements behind them are not copied.
         """
         linear, threads = self._threads
         element = place.inside((), Affine(), 1)
@@ -295,8 +303,7 @@ class _VersionWalk:
             quotient = floor_div(at, inner)
             positions[id(each)] = quotient if each is moving[0] else modulo(quotient, each.extent)
             inner *= each.extent
-        along = next((positions[id(each)] for each in moving if each.moves), Affine())
-        limits = (Compare(">=", place.index(end - variable(staged.chunk)) - along) for end in ends)
+        limits = [Compare(">=", place.index(end) - positions[id(each)]) for each in moving if each.moves for end in ends]
         element = replace(element, conditions=(*element.conditions, *limits))
         subscripts = tuple(place.index(each.first) + positions.get(id(each), Affine()) for each in tile.dimensions)
         text = f"{tile.array} to shared memory"
@@ -319,13 +326,23 @@ class _VersionWalk:
     def _access(self, statement: str, access: Access, subscripts: tuple[Affine, ...], place: Place, is_write: bool) -> Touch:
         """Returns a load or store of a statement. subscripts: in names of the program."""
         text = f"{access_text(access)} of {statement}"
-        named = tuple(each.substitute(place.renamed) for each in subscripts)
         for tile in self._tiles:
-            if tile.array == access.array and tile.subscripts == named:
-                indices = tuple(place.index(each.index) for each in tile.stored)
-                return _shared_by_items(Touch(text, access.array, is_write, tile, place, indices, may=access.may))
+            indices = _indices(tile, subscripts, place) if tile.array == access.array else None
+            if indices is not None:
+                return _shared_by_items(
+                    Touch(text, access.array, is_write, tile, place, tuple(map(place.index, indices)), may=access.may)
+                )
         found = Touch(text, access.array, is_write, None, place, tuple(map(place.index, subscripts)), may=access.may)
         return found if access.array in self._written else _shared_by_items(found)
+
+
+def _indices(tile: SharedTile, subscripts: tuple[Affine, ...], place: Place) -> tuple[Affine, ...] | None:
+    """Returns the subscripts in a tile of the array's element at the given ones; None if a read there is not served from it."""
+    here, first = ([each.substitute(place.renamed) for each in some] for some in (subscripts, tile.subscripts))
+    for offset in tile.offsets or ((0,) * len(first),):
+        if here == [each + more for each, more in zip(first, offset)]:
+            return tile.indices(offset)
+    return None
 
 
 def _shared_by_items(touch: Touch) -> Touch:
@@ -342,6 +359,11 @@ def _shared_by_items(touch: Touch) -> Touch:
         place = replace(place, dims=tuple(each for each in place.dims if each != dim), conditions=conditions)
         touch = replace(touch, times=touch.times * count)
     return replace(touch, place=place)
+
+
+def tiles_of(version: Version) -> tuple[SharedTile, ...]:
+    """Returns the tiles of a version, each of which has a place of its own in shared memory."""
+    return (*version.filled, *(tile for staged in version.staged for tile in staged.tiles))
 
 
 def gathers(launch: Launch, scop: Scop) -> tuple[str, ...]:

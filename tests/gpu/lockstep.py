@@ -8,13 +8,12 @@ from math import prod
 
 import numpy as np
 
-from polyml.codegen.gpu.shared_tiles import CHUNK
 from polyml.codegen.interpreter.order import walk
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Program
 from polyml.codegen.ir.program import instances as instances_of
 from polyml.polyhedra import value_at
-from polyml.quasi_affine.affine import Choice, Compare, Extremum, FloorDiv
+from polyml.quasi_affine.affine import Choice, Compare, Extremum, FloorDiv, variable
 from tests.gpu.brute import wavefronts
 
 WARP, SECTOR = 32, 32
@@ -77,7 +76,11 @@ class Block:
             assert not (mask & ~rest).any(), "two versions of one thread"
             rest = rest & ~mask
             self.registers, self.staged = version.registers, version.staged
-            self.filled, self.tiles = [], []
+            self.filled, self.tiles = [], list(version.filled)
+            self.unrolled = {axis.item for axis in self.launch.blocks if version is self.launch.versions[0] and axis.items > 1}
+            for tile in version.filled if mask.any() else ():
+                assert mask.all(), "all threads of the block copy"
+                self.copy(tile, dict(self.env), None)
             self.nodes(version.body, dict(self.env), mask, {})
 
     def nodes(self, nodes, env, mask, items):
@@ -105,13 +108,13 @@ class Block:
             self.iterations(loop, first, last, env, mask, items)
         elif mask.any():
             assert mask.all() and len({*first}) == len({*last}) == 1, "all threads of the block are in step"
-            for chunk in range(first[0], last[0] + 1, CHUNK):
+            for chunk in range(first[0], last[0] + 1, staged.length):
                 here = {**env, staged.chunk: np.full(self.count, chunk)}
                 for tile in staged.tiles:
                     self.copy(tile, here, last[0] - chunk)
-                self.tiles = staged.tiles
-                self.iterations(loop, np.full(self.count, chunk), np.minimum(last, chunk + CHUNK - 1), here, mask, items)
-                self.tiles = []
+                self.tiles = [*staged.tiles, *self.tiles]
+                self.iterations(loop, np.full(self.count, chunk), np.minimum(last, chunk + staged.length - 1), here, mask, items)
+                self.tiles = self.tiles[len(staged.tiles) :]
         self.filled.remove(held)
         self.fill(held, env, mask, True)
 
@@ -120,7 +123,7 @@ class Block:
         return low, np.minimum.reduce([np.broadcast_to(value(e, env), self.count) for e in loop.upper])
 
     def iterations(self, loop, first, last, env, mask, items):
-        is_item = any(loop.name == name for held in self.registers for name, _ in held.items)
+        is_item = loop.name in self.unrolled
         at = np.array(first)
         while (mask & (at <= last)).any():
             here = {**env, loop.var: at, **({loop.name: at} if is_item else {})}
@@ -139,8 +142,8 @@ class Block:
             element = begin + self.number
             mask = element < prod(shape)
             at = np.unravel_index(np.minimum(element, prod(shape) - 1), shape)
-            moving = next(k for k, each in enumerate(tile.dimensions) if each.moves)
-            mask = mask & (at[moving] <= most)
+            for k, each in enumerate(tile.dimensions):
+                mask = mask & (at[k] <= most) if each.moves else mask
             array = self.scop.arrays[tile.array]
             self.count_of(
                 tile.array, self.offset(array, [value(each.first, env) + k for each, k in zip(tile.dimensions, at)]), mask, False
@@ -158,12 +161,25 @@ class Block:
             if any(held.array == access.array for held in self.filled) or not is_write and (access.array, subscripts) in seen:
                 continue
             seen.add((access.array, subscripts))
-            named = tuple(str(e.substitute({var: _variable(name) for var, name in items.items()})) for e in subscripts)
-            tile = next((t for t in self.tiles if t.array == access.array and tuple(map(str, t.subscripts)) == named), None)
+            tile, index = next(
+                ((t, index) for t in self.tiles if (index := self.index(t, access.array, subscripts, items))), (None, ())
+            )
             if tile is None or is_write:
                 self.request(access.array, subscripts, env, mask, is_write)
             else:
-                self.shared(tile, [value(each.index, env) for each in tile.stored], mask, False)
+                self.shared(tile, [value(each, env) for each in index], mask, False)
+
+    @staticmethod
+    def index(tile, array, subscripts, items):
+        names = {var: variable(name) for var, name in items.items()}
+        for offset in tile.offsets or [(0,) * len(subscripts)]:
+            if array == tile.array and all(
+                str(one.substitute(names)) == str((other + more).substitute(names))
+                for one, other, more in zip(subscripts, tile.subscripts, offset)
+            ):
+                moved = {id(each): more for each, more in zip(tile.dimensions, offset)}
+                return [each.index + moved[id(each)] for each in tile.stored]
+        return None
 
     def request(self, array, subscripts, env, mask, is_write):
         self.count_of(array, self.offset(self.scop.arrays[array], [value(e, env) for e in subscripts]), mask, is_write)
@@ -185,19 +201,15 @@ class Block:
         size = self.scop.arrays[tile.array].element.size_bytes
         offset = np.zeros(self.count, int)
         for index, length in zip(at, tile.lengths):
-            assert (index[mask] >= 0).all() and (index[mask] < length).all()
+            assert (np.broadcast_to(index, self.count)[mask] >= 0).all() and (
+                np.broadcast_to(index, self.count)[mask] < length
+            ).all()
             offset = offset * length + index
         for first in range(0, self.count, WARP):
             here = mask[first : first + WARP]
             if here.any():
                 passes = wavefronts([int(a) if m else None for a, m in zip(offset[first : first + WARP] * size, here)], size)
                 self.counts[self.version, tile.array, is_write, "shared"] += np.array((1, here.sum(), passes))
-
-
-def _variable(name):
-    from polyml.quasi_affine.affine import variable
-
-    return variable(name)
 
 
 def counted(program, launch, sizes):
