@@ -38,7 +38,7 @@ def test_loads_of_a_block_are_filtered_by_l1():
     assert found.is_filtered and found.sectors < found.requested
     stored = sum(made.sectors for access, made in found.of_global() if access.touch.is_write)
     rows = found.mapped.axes[1].extent
-    assert found.sectors - stored <= found.blocks * (rows * 6 + 2 * 5)  # of the block in the middle, above and below without the sides
+    assert found.sectors - stored <= found.blocks * (rows * 6 + 2 * 5)  # and its halo
 
 
 def test_a_block_that_no_multiprocessor_holds():
