@@ -17,6 +17,7 @@ _COMPARISON = re.compile(r"(?<![<>=!-])(<=|>=|<|>|==)(?![<>=])\s*")
 _START = re.compile(r"^(for \([\w ]+ \w+ = )")
 _ARGUMENT = re.compile(r"\b((?:min|max)_index\()")
 _WAITS = re.compile(r"\b(__syncthreads\(\);|__syncwarp\(\);|wait_for_copies_\d\(\);|commit_copies\(\);)")
+_SWITCH = re.compile(r"EMU_MOVED\(\d+\) \+ |EMU_KEPT\(\d+\) \* ")
 _SWIZZLE = re.compile(r" \^ ")
 
 
@@ -27,8 +28,7 @@ class Mutation:
     number: of the switch
     shift: by how much a bound is moved; 0: something is left out
     kind: "barrier", "wait", "bound" or "swizzle"
-    line, text: where it stands in the text as it was
-    after: of a bound, what stands before it: "<", or the loop's head up to its start
+    line, text: where it stands in the text as it was, with @ before the bound, as in `if (i < @n)`
     only_slower: whether the mistake gives more threads the version with more tests, which runs all there is, so that nothing can go wrong
     """
 
@@ -37,25 +37,28 @@ class Mutation:
     kind: str
     line: int
     text: str
-    after: str = ""
     only_slower: bool = False
 
     def __str__(self) -> str:
-        moved = f" after `{self.after.strip()}` moved by {self.shift}" if self.shift else " left out"
-        return f"{self.kind}{moved} in line {self.line}: {self.text.strip()}"
+        moved = f" behind @ moved by {self.shift}" if self.shift else " left out"
+        return f"{self.kind}{moved} in line {self.line}: {self.text}"
 
 
 def with_switches(text: str) -> tuple[str, tuple[Mutation, ...]]:
     """Returns a CUDA text with a switch for each mistake, and the mistakes."""
-    lines, found, inside, condition = text.splitlines(), [], False, ""
+    lines, found, inside, condition, is_version = text.splitlines(), [], False, "", False
     for k, line in enumerate(lines):
         if line.startswith('extern "C" __global__'):
             inside = True
         elif line == "}":
             inside = False
         elif inside and line.startswith("    "):
-            condition = condition + line if condition else line if line.lstrip().startswith(_HEADS) else ""
-            lines[k] = _switched(line, k + 1, found, bool(condition), _has_else(lines, k))
+            if not condition and line.lstrip().startswith(_HEADS):
+                is_version = _has_else(lines, k)
+                condition = line
+            elif condition:
+                condition += line
+            lines[k] = _switched(line, k + 1, found, bool(condition), is_version)
             if condition.count("(") == condition.count(")"):
                 condition = ""
     return "\n".join(lines) + "\n", tuple(found)
@@ -67,25 +70,25 @@ def _switched(line: str, number: int, found: list[Mutation], is_condition: bool,
     is_condition: whether it is of the head of a loop or `if`. is_version: whether this `if` chooses the first of two versions.
     """
 
-    def moved(before: str, operator: str = "") -> str:
-        switch = _next(found)
+    def moved(match: re.Match) -> str:
+        switch, before = _next(found), match[0].rstrip() + " " * (match[0][-1] != "(")
+        marked = _SWITCH.sub("", f"{match.string[: match.end()]}@{match.string[match.end() :]}")
         for shift in (1, -1):
-            slower = is_version and (shift > 0) == (operator in (">", ">="))
-            found.append(Mutation(switch, shift, "bound", number, line, before, slower))
+            slower = is_version and (shift > 0) == before.startswith(">")
+            found.append(Mutation(switch, shift, "bound", number, marked, slower))
         return f"{before}EMU_MOVED({switch}) + "
 
     def left_out(kind: str) -> str:
         switch = _next(found)
-        found.append(Mutation(switch, 0, kind, number, line))
+        found.append(Mutation(switch, 0, kind, number, line.strip()))
         return f"EMU_KEPT({switch})"
 
     body = line.lstrip()
     indent, comment = line[: len(line) - len(body)], body.find(" // ")
     body, rest = (body[:comment], body[comment:]) if comment >= 0 else (body, "")
     if is_condition:
-        body = _COMPARISON.sub(lambda m: moved(f"{m[1]} ", m[1]), body)
-        body = _START.sub(lambda m: moved(m[1]), body)
-    body = _ARGUMENT.sub(lambda m: moved(m[1]), body)
+        body = _START.sub(moved, _COMPARISON.sub(moved, body))
+    body = _ARGUMENT.sub(moved, body)
     body = _SWIZZLE.sub(lambda m: f" ^ {left_out('swizzle')} * ", body)
     body = _WAITS.sub(lambda m: f"if ({left_out('barrier' if m[1].startswith('__sync') else 'wait')}) {m[1]}", body)
     return indent + body + rest
