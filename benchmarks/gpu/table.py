@@ -1,0 +1,113 @@
+"""The table: each case by polyml, by PyTorch (cuBLAS and cuDNN on NVIDIA's GPUs), by torch.compile, by Triton, and a copy of as many bytes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import polyml
+from benchmarks.gpu.cases import Case
+from benchmarks.gpu.devices import Device, rotated
+
+COLUMNS = ("polyml", "torch", "torch.compile", "triton", "copy")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A Row is what was measured of a case.
+
+    seconds: {name of a column: median}, of those that ran.
+    problem: what is wrong with polyml's result; "" where nothing is.
+    """
+
+    case: Case
+    seconds: dict[str, float]
+    problem: str = ""
+
+    def rate(self, column: str) -> float:
+        """Returns work per second in the case's unit."""
+        return self.case.work / self.seconds[column] / (1e12 if self.case.unit == "TFLOP/s" else 1e9)
+
+    def cells(self) -> list[str]:
+        """Returns the texts of the row: the name, a rate for each column, and the share of the fastest library."""
+        rates = [f"{self.rate(name):.3g}" if name in self.seconds else "" for name in COLUMNS]
+        others = [self.seconds[name] for name in COLUMNS[1:] if name in self.seconds]
+        share = f"{min(others) / self.seconds['polyml']:.0%}" if others and "polyml" in self.seconds else ""
+        return [self.case.name, self.case.unit, *rates, share]
+
+
+def rows(cases: Sequence[Case], device: Device, repeats: int, compiles: bool = True) -> Iterator[Row]:
+    """Yields the row of each case. compiles: whether torch.compile is measured too."""
+    for case in cases:
+        yield _row(case, device, repeats, compiles)
+
+
+def header() -> list[str]:
+    """Returns the lines above the rows, of a table in Markdown."""
+    names = ["case", "unit", *COLUMNS, "of the fastest"]
+    return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+
+
+def _row(case: Case, device: Device, repeats: int, compiles: bool) -> Row:
+    given = case.arguments(np.random.default_rng(1))
+    shape, kind = case.result
+    size = sum(each.nbytes for each in given) + int(np.prod(shape)) * np.dtype(kind).itemsize
+    sets = rotated(lambda: [device.array(each) for each in (np.zeros(shape, kind), *given)], size, device.cache_bytes)
+    kernel = polyml.kernel(case.kernel, target=device.target, fallback="error", fp="reassociate")
+    try:
+        kernel(*sets[0])
+    except polyml.PolymlError as problem:
+        return Row(case, {}, f"not run: {problem.message}")
+    wrong = _problem(case, device.host(sets[0][0]), given)
+    seconds = {"polyml": device.seconds(lambda number: kernel(*sets[number % len(sets)]), repeats)}
+    for name, run in _others(case, sets, device, compiles):
+        try:
+            seconds[name] = device.seconds(run, repeats)
+        except Exception as problem:  # a library's own
+            wrong = wrong or f"{name} raised {type(problem).__name__}: {str(problem).splitlines()[0][:100]}"
+    return Row(case, seconds, wrong)
+
+
+def _problem(case: Case, found: np.ndarray, given: Sequence[np.ndarray]) -> str:
+    """Returns how far a result is from NumPy's, "" where it is near."""
+    wanted = case.reference(*given)
+    apart = float(np.max(np.abs(found.astype(float) - wanted)) / np.max(np.abs(wanted)))
+    return "" if apart <= case.tolerance else f"polyml is {apart:.1e} from NumPy"
+
+
+def _others(
+    case: Case, sets: Sequence[Sequence[Any]], device: Device, compiles: bool
+) -> Iterator[tuple[str, Callable[[int], object]]]:
+    """Yields the names and the runs of libraries, of arguments in turn."""
+    torch = device.torch
+    if torch is None:
+        return
+    tensors = [[device.tensor(each) for each in arguments] for arguments in sets]
+
+    def in_turn(function: Callable[..., object]) -> Callable[[int], object]:
+        return lambda number: function(*tensors[number % len(tensors)][1:])
+
+    yield "torch", in_turn(lambda *given: case.library(torch, *given))
+    if compiles:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield "torch.compile", in_turn(torch.compile(lambda *given: case.library(torch, *given)))
+    if case.is_product and (made := _triton(tensors[0][0])):
+        yield "triton", in_turn(made)
+    if case.unit == "GB/s":
+        yield "copy", lambda number: tensors[number % len(tensors)][0].copy_(tensors[number % len(tensors)][1])
+
+
+def _triton(tensor: Any) -> Callable[..., object] | None:
+    """Returns the product by Triton, None where Triton or a GPU is missing."""
+    if not tensor.is_cuda:
+        return None
+    try:
+        from benchmarks.gpu.triton_product import product
+    except ImportError:
+        return None
+    return product
