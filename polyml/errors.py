@@ -273,6 +273,17 @@ class CompileError(PolymlError):
     stages: tuple[tuple[str, str], ...] = ()
 
 
+class DeviceError(PolymlError, RuntimeError):
+    """The device that a kernel runs on, such as a GPU, failed during a call: a launch or a copy ended with an error of its driver.
+
+    What NumPy arrays hold is as it was before the call. Device arrays may be partly written.
+
+    >>> import polyml
+    >>> print(polyml.DeviceError("the device failed: a launch of double_0: an illegal memory access"))
+    error: the device failed: a launch of double_0: an illegal memory access
+    """
+
+
 class PassError(PolymlError):
     """A pass changed the meaning of what it was given, which is looked for where the setting `check` is on.
 

@@ -1,4 +1,4 @@
-"""NumPy's type objects of polyml's types. bfloat16 is one of ml_dtypes, which is imported where a bfloat16 is first met."""
+"""NumPy's type objects of polyml's types, and complex numbers as pairs of parts. bfloat16 is one of ml_dtypes, which is imported where a bfloat16 is first met."""
 
 from __future__ import annotations
 
@@ -28,3 +28,11 @@ def number_type(dtype: DType) -> type:
     <class 'float'>
     """
     return next((kind for kind, own in OF_PYTHON.items() if own == dtype), None) or numpy_dtype(dtype).type
+
+
+def as_pairs(array: np.ndarray) -> np.ndarray:
+    """Returns an array of complex numbers as a view of their real and imaginary parts, with one more dimension, the first."""
+    parts = array.real
+    return np.lib.stride_tricks.as_strided(
+        parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable
+    )

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polyml import config
+from polyml.api.calls import gpu_form
 from polyml.api.calls.call_arguments import exact_types, originals, types_of
+from polyml.api.calls.gpu_form import GpuForm, shapes_of
 from polyml.api.calls.plain_calls import is_exact, left_to_python
+from polyml.api.compiling.compile_lock import alone
 from polyml.api.inspection import Inspected
 from polyml.api.left_to_python import LeftToPython
 from polyml.api.target import AnyTarget, GpuTarget
+from polyml.config import active
 from polyml.errors import (
     ConfigError,
     LanguageError,
@@ -25,38 +29,23 @@ from polyml.errors import (
     PolymlTypeError,
     SizesNeeded,
 )
+from polyml.frontend.argument_types import with_ones
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.runtime.calling import arguments
+from polyml.runtime.calling import arguments, bounds_errors
 from polyml.runtime.calling.arguments import CallArgument
-from polyml.runtime.calling.guards import captures
-from polyml.runtime.storage.size_classes import Sizes, sizes_of
+from polyml.runtime.calling.guards import Captures, captures
+from polyml.runtime.gpu import call, device_arrays, placement
+from polyml.runtime.gpu.call import Violated
+from polyml.runtime.gpu.device_arrays import DeviceArray
+from polyml.runtime.gpu.driver import Driver
+from polyml.runtime.storage import cache_key
+from polyml.runtime.storage.disk_cache import Cache, open_cache
+from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
 
 if TYPE_CHECKING:
     from polyml.pipeline.gpu.compile import GpuCompiled
-    from polyml.runtime.gpu.call import GpuCode
-    from polyml.runtime.gpu.driver import Driver
     from polyml.schedule.script.file import Saved
     from polyml.schedule.script.schedule import Schedule
-
-
-@dataclass(frozen=True)
-class GpuForm:
-    """A GPU form is a kernel compiled for a GPU, for arguments of some types and sizes, or the reason why it cannot be.
-
-    types: the types of the arguments.
-    sizes: the sizes that the code was made for; None: for all.
-    compiled: the launches and their text; None where there is a problem.
-    code: the text, compiled by the driver; None where there is a problem.
-    problem: why there is no code; None where there is.
-    in_turn: whether it was made for a device that runs the threads of a block one after another.
-    """
-
-    types: tuple[ArgType, ...]
-    sizes: Sizes | None
-    compiled: GpuCompiled | None = None
-    code: GpuCode | None = None
-    problem: PolymlError | None = None
-    in_turn: bool = False
 
 
 class OnGpu(Inspected, LeftToPython):
@@ -69,7 +58,8 @@ class OnGpu(Inspected, LeftToPython):
         self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: AnyTarget | None = None
     ):
         super().__init__(function, settings, given, target)
-        self._gpu_forms: dict[tuple, GpuForm] = {}
+        self._gpu_forms: dict[tuple, dict[tuple | None, GpuForm]] = {}  # by types and settings, by the limits of sizes
+        self._facts: _Facts | None = None
         self._sized: set[tuple[ArgType, ...]] = set()  # types for which the kernel is affine at given sizes alone
         self._gpu_form: GpuForm | None = None  # of the last call
 
@@ -181,6 +171,9 @@ class OnGpu(Inspected, LeftToPython):
         return nvidia.sass(self.inspect_cuda(*args_or_types), arch)
 
     def _gpu_text(self, language: str, args_or_types: tuple) -> str:
+        form = self._gpu_form
+        if not args_or_types and form is not None and form.artifact is not None and form.artifact.dialect == language:
+            return form.artifact.text
         in_turn = not args_or_types and self._in_turn()
         made = self._of_these(args_or_types, lambda types, layouts, sizes: self._compiled_for_gpu(types, sizes, language, in_turn))
         return made.source.text
@@ -190,40 +183,110 @@ class OnGpu(Inspected, LeftToPython):
         stages.
         """
         form = self._gpu_form
-        if form is None or form.compiled is None:
+        if form is None or form.artifact is None or self._python_reason:
             return f"{self._where}: plain Python: {self._python_reason}"
-        spent = ", ".join(f"{stage} {seconds * 1e3:.0f} ms" for stage, seconds in form.compiled.timings.items())
-        return "\n".join([f"{self._where}: {target}", *(f"  {note}" for note in form.compiled.notes), f"  compiled in {spent}"])
+        spent = ", ".join(f"{stage} {seconds * 1e3:.0f} ms" for stage, seconds in form.timings.items())
+        how = "from the disk cache" if form.from_cache else "compiled"
+        return "\n".join([f"{self._where}: {target}", *(f"  {note}" for note in form.artifact.notes), f"  {how} in {spent}"])
 
-    def _on_gpu(self, values: tuple[object, ...], target: GpuTarget) -> object:
+    def on(self, stream: object) -> Callable[..., object]:
+        """Returns a callable that runs the kernel as `Kernel` does, with its copies and launches in a stream of the caller's.
+
+        stream: a pyopencl.CommandQueue that works in order; for CUDA a stream of CuPy, PyTorch, Numba, pycuda or cuda.core, or its
+            handle as an int.
+        Raises ConfigError where the kernel runs on the processor.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> try:
+        ...     double.on(None)
+        ... except polyml.ConfigError as problem:
+        ...     print(problem.message)
+        `double` runs on the processor, which has no streams
+        """
+        target = self.gpu
+        if target is None:
+            raise ConfigError(
+                f"`{self.__name__}` runs on the processor, which has no streams", notes=['expected target="cuda" or "opencl"']
+            )
+        return lambda *args, **kwargs: self._on_gpu(self._bound(args, kwargs), target, stream)
+
+    def _on_gpu(self, values: tuple[object, ...], target: GpuTarget, stream: object = None) -> object:
         """Calls the kernel on the GPU, or as plain Python where there is no code for the arguments, and returns the result.
 
         values: one for each parameter of the function.
+        stream: of the caller's; None: that of the arguments, or the driver's own.
         """
         try:
-            given = self._arguments(values)
-            if problem := left_to_python(given):
-                raise self._in_call(problem)
-        except (PolymlTypeError, PolymlOverflowError) as problem:
+            given = placement.arguments_of(self._names, values, target.language, stream)
+            if derived := left_to_python(given):
+                raise derived
+        except (PolymlTypeError, PolymlOverflowError) as refused:
+            problem = self._in_call(refused)
+            if any(map(placement.is_on_device, values)):
+                raise problem from None
             about = frozenset(name for name, value in zip(self._names, values) if not is_exact(value))
             return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
-        driver = opened(target.language, target.device)
-        form = self._gpu_form = self._form_for(given, target, driver)
-        if form.code is None:
-            return self._run_refused(given, form.problem)
-        if unfit := self._unfit(given, form.code.written):
-            return self._run_refused(given, unfit)
-        from polyml.codegen.interpreter.call import UncertainBounds
-        from polyml.runtime.gpu import call
+        return self._run_form(given, target, stream, types_of(given)[0])
 
+    def _run_form(
+        self, given: tuple[CallArgument, ...], target: GpuTarget, stream: object, types: tuple[ArgType, ...]
+    ) -> object:  # fmt: skip
+        """Runs the code for arguments of these types, made now where there is none, and returns the call's result."""
         try:
-            result = call.run(form.code, {a.name: a.value for a in given}, driver)
-        except UncertainBounds as problem:
-            return self._run_refused(given, problem, decided=False)
+            queue, others = placement.queues(given, target.language, target.device, stream)
         except PolymlError as problem:
             raise self._in_call(problem) from None
+        form = self._gpu_form = self._form_for(given, types, queue.driver)
+        if form.problem is not None:
+            return self._left(given, form.problem)
+        code = form.code_on(queue.driver, self._gpu_cache())
+        if unfit := self._unfit(given, form.made.written):
+            return self._left(given, unfit)
+        for other in others:
+            queue.follow(other)
+        try:
+            result = call.run(code, given, queue)
+        except Violated as found:
+            return self._violated(given, target, stream, form, found)
+        except PolymlError as problem:
+            raise self._in_call(problem) from None
+        finally:
+            for other in others:
+                other.follow(queue)
         self.compiled, self._python_reason = True, ""
         return originals(result, given)
+
+    def _left(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True) -> object:
+        """Runs the function as plain Python because of `problem`, and returns its result. Raises the problem where arrays are on a
+        device, which Python would read element by element.
+
+        decided: whether types and source are the reason.
+        """
+        if any(isinstance(each.value, DeviceArray) for each in given):
+            raise problem.noted("arrays on a device are for kernels that run there; NumPy arrays run as plain Python")
+        return self._run_refused(given, problem, decided)
+
+    def _violated(
+        self, given: tuple[CallArgument, ...], target: GpuTarget, stream: object, form: GpuForm, found: Violated
+    ) -> object:  # fmt: skip
+        """Goes on after a test at entry failed: raises the error that it stands for, runs code for these sizes, or plain Python where
+        that decides. Returns the call's result.
+        """
+        check = form.made.checks[found.number]
+        exact = tuple(with_ones(a.type, a.value) for a in given)
+        if check.kind == "usual" and exact != form.types:
+            return self._run_form(given, target, stream, exact)
+        with alone():  # it asks isl
+            problem = bounds_errors.violation(check, found.sizes)
+        if not check.may:
+            raise self._in_call(problem) from None
+        return self._left(
+            given, PolymlError(f"{problem.message}; plain Python decides what happens", code="PML-F031"), decided=False
+        )
 
     def _unfit(self, given: tuple[CallArgument, ...], written: tuple[str, ...]) -> PolymlError | None:
         """Returns the error for arguments that are read-only but written, or that overlap, which GPU code does not take; None
@@ -231,44 +294,74 @@ class OnGpu(Inspected, LeftToPython):
 
         written: the names of the arguments that the code writes.
         """
-        found = (arguments.not_writable(a) for a in given if a.name in written)
+        found = (device_arrays.not_writable(a) or arguments.not_writable(a) for a in given if a.name in written)
         problem = next(filter(None, found), None)
         if problem is not None:
             return self._in_call(problem)
-        arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
-        pair = arguments.overlap(arrays, written)
+        on_host = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
+        on_device = {a.name: a.value for a in given if isinstance(a.value, DeviceArray)}
+        pair = arguments.overlap(on_host, tuple(name for name in written if name in on_host))
+        pair = pair or device_arrays.overlap(on_device, written)
         if pair is None:
             return None
         return self._in_call(NotAffineError(f"`{pair[0]}` and `{pair[1]}` overlap, and code for GPUs is for arrays that do not"))
 
-    def _form_for(self, given: tuple[CallArgument, ...], target: GpuTarget, driver: Driver) -> GpuForm:
+    # -- compiled forms --------------------------------------------------------------------------------------------
+
+    def _form_for(self, given: tuple[CallArgument, ...], types: tuple[ArgType, ...], driver: Driver) -> GpuForm:
         """Returns the GPU code for arguments of these types and sizes, or the reason why there is none; made at the first call with
         them.
         """
-        options, found, types = config.resolve(self.settings), captures(self.py_func), types_of(given)[0]
+        facts = self._gpu_facts()
         if types in self._sized:
             types = exact_types(given)
-        key = (types, found.content, options.compile_key(), target)
-        if key not in self._gpu_forms:
-            try:
-                self._gpu_forms[key] = self._form_of(given, types, target, driver)
-            except SizesNeeded:
-                self._sized.add(types)
-                return self._form_for(given, target, driver)
-        return self._gpu_forms[key]
-
-    def _form_of(self, given: tuple[CallArgument, ...], types: tuple[ArgType, ...], target: GpuTarget, driver: Driver) -> GpuForm:
-        from polyml.runtime.gpu import call
-
-        sizes = sizes_of(arguments.shapes(given))
+        sizes = sizes_of(shapes_of(given))
+        some = self._gpu_forms.setdefault((types, facts.key, driver.dialect, driver.in_turn), {})
+        found = some.get(None) or some.get(sizes.limits)
+        if found is not None:
+            return found
         try:
-            compiled = self._compiled_for_gpu(types, sizes, target.language, driver.in_turn)
-            code = call.compiled(compiled.program, compiled.source, driver)
-            return GpuForm(types, sizes, compiled, code, in_turn=driver.in_turn)
+            made = self._form_of(types, None if len(some) >= FORMS else sizes, facts, driver)
+        except SizesNeeded:
+            self._sized.add(types)
+            return self._form_for(given, types, driver)
+        some[sizes.limits if made.is_sized else None] = made
+        return made
+
+    def _gpu_facts(self) -> _Facts:
+        """Returns what code depends on besides the arguments: looked at anew where a setting or a name of outside has changed."""
+        known = self._facts
+        if known is not None and known.scope is active() and all(guard.holds() for guard in known.found.guards):
+            return known
+        self._facts = _Facts(active(), captures(self.py_func), config.resolve(self.settings))
+        return self._facts
+
+    def _gpu_cache(self) -> Cache | None:
+        return open_cache(self._gpu_facts().options)
+
+    def _form_of(self, types: tuple[ArgType, ...], sizes: Sizes | None, facts: _Facts, driver: Driver) -> GpuForm:
+        """Returns the form for arguments of these types and sizes: from the disk cache, or compiled."""
+        options, found = facts.options, facts.found
+        cache = open_cache(options) if found.portable and not options.debug else None
+        language, in_turn = driver.dialect, driver.in_turn
+        asked = f"{language}{' in turn' if in_turn else ''}"
+        schedule = "" if self._given is None else self._given.text()
+        inputs = cache_key.CodeInputs(found.content, types, (), options, False, schedule, asked)
+        name = None if cache is None else cache_key.content_key(self.py_func, inputs)
+        if cache is not None and name is not None:
+            kept = gpu_form.kept(cache, cache_key.names(name, sizes), (self.__name__, self._names, types, language))
+            if kept is not None:
+                return GpuForm(types, sizes, in_turn, *kept, from_cache=True)
+        try:
+            compiled = self._compiled_for_gpu(types, sizes, language, in_turn)
         except SizesNeeded:
             raise
         except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
-            return GpuForm(types, sizes, problem=problem)
+            return GpuForm(types, sizes, in_turn, problem=problem)
+        made = GpuForm(types, sizes, in_turn, compiled.artifact, timings=compiled.timings)
+        if cache is not None and name is not None:
+            cache.put(cache_key.sized_key(name, sizes) if made.is_sized else name, compiled.artifact.to_bytes())
+        return made
 
     def _compiled_for_gpu(
         self, types: tuple[ArgType, ...], sizes: Sizes | None, language: str, in_turn: bool = False
@@ -283,16 +376,20 @@ class OnGpu(Inspected, LeftToPython):
         return self._compiling(made)
 
 
-@lru_cache(maxsize=8)
-def opened(dialect: str, device: str) -> Driver:
-    """Returns the driver of a device, the same object for all kernels of the process. Raises ConfigError for a dialect without a
-    driver.
+@dataclass(frozen=True)
+class _Facts:
+    """What code for a GPU depends on besides the arguments.
 
-    dialect: "opencl" or "cuda".
-    device: a part of the device's name.
+    scope: the settings in force, compared by identity.
+    found: the values of names of outside.
+    options: the settings.
     """
-    if dialect == "opencl":
-        from polyml.runtime.gpu.opencl import open_device
 
-        return open_device(device)
-    raise ConfigError("target cuda has no driver here yet", notes=["its text: k.inspect_cuda(*arguments)"])
+    scope: object
+    found: Captures
+    options: config.Options
+
+    @cached_property
+    def key(self) -> tuple:
+        """A key that is the same where the same code serves."""
+        return self.found.content, self.options.compile_key()

@@ -334,5 +334,5 @@ def test_cuda_has_no_driver_yet_but_a_text():
 
     with pytest.raises(ConfigError) as refused:
         double(np.ones(3))
-    assert str(refused.value).endswith("note: its text: k.inspect_cuda(*arguments)")
+    assert "note: its text: k.inspect_cuda(*arguments)" in str(refused.value)
     assert "__global__" in double.inspect_cuda(np.ones(3))

@@ -21,6 +21,7 @@ from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.errors import CompileError
 from polyml.kernels.arrays import workloads
 from polyml.runtime.gpu.opencl import OpenCl, OpenClModule
+from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.gpu import launch_plan
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
@@ -84,12 +85,12 @@ def _leave_out(number: int) -> None:
     """Makes devices compile texts without one of their barriers; a text that has not so many is not compiled."""
     compile_whole = OpenCl.compile
 
-    def compile_without(device: OpenCl, text: str) -> OpenClModule:
+    def compile_without(device: OpenCl, text: str, cache: Cache | None = None) -> OpenClModule:
         parts = text.split(OPENCL.barrier)
         if number + 1 >= len(parts):
             raise CompileError(f"there are {len(parts) - 1} barriers")
         return compile_whole(
-            device, OPENCL.barrier.join([*parts[:number], parts[number] + parts[number + 1], *parts[number + 2 :]])
+            device, OPENCL.barrier.join([*parts[:number], parts[number] + parts[number + 1], *parts[number + 2 :]]), cache
         )
 
     OpenCl.compile = compile_without  # type: ignore[method-assign]

@@ -68,7 +68,7 @@ def _volume(size: dict[str, int]) -> int:
 
 def _ran(kernel: object, arguments: tuple, target: object) -> tuple[object, str]:
     """(what the kernel returns on the device, why it did not run there)"""
-    on_device = polyml.kernel(kernel, target=target, fallback="error")
+    on_device = polyml.kernel(kernel, target=target, fallback="error", cache=False)
     try:
         return on_device(*arguments), ""
     except polyml.PolymlError as problem:

@@ -13,7 +13,7 @@ from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.model.core import call_interface
 from polyml.model.core.call_interface import ArrayResult
 from polyml.model.core.scop import Array, Check, Role, Scop
-from polyml.numpy_dtypes import numpy_dtype
+from polyml.numpy_dtypes import as_pairs, numpy_dtype
 from polyml.polyhedra import fix
 
 POISON = 0xA5  # every byte of an integer that was never written
@@ -109,14 +109,6 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
     if scop.result_is_tuple:
         return tuple(values)
     return values[0] if values else None
-
-
-def as_pairs(array: np.ndarray) -> np.ndarray:
-    """Returns an array of complex numbers as a view of their real and imaginary parts, with one more dimension, the first."""
-    parts = array.real
-    return np.lib.stride_tricks.as_strided(
-        parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable
-    )
 
 
 def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:

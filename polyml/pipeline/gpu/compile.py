@@ -13,11 +13,13 @@ from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.pass_manager import Pass
 from polyml.pipeline.gpu import passes
+from polyml.pipeline.gpu.artifact import artifact
 from polyml.pipeline.gpu.device import Device
 from polyml.pipeline.gpu.given import launches_as_given
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, modelled
 from polyml.polyhedra import BudgetExceeded
+from polyml.runtime.gpu.artifact import GpuArtifact
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.gpu.launch_plan import on_one_thread
 from polyml.schedule.gpu.mapping import GridAxis, Mapped, with_block
@@ -30,12 +32,14 @@ class GpuCompiled:
 
     program: the launches, and the host's loops around them.
     source: the text of the launches.
+    artifact: both as data, of which calls are made.
     timings: {stage: seconds}.
     notes: a line for each launch that says which threads run it.
     """
 
     program: GpuProgram
     source: LaunchSource
+    artifact: GpuArtifact
     timings: dict[str, float]
     notes: tuple[str, ...]
 
@@ -62,9 +66,12 @@ def compile_for_gpu(
         model = modelled(kernel, types, ModelRequest(options, sizes=dict(given.sizes) or None), runner)
         mapped, program = launches_as_given(given, model, CompileRequest(types, (), options), device, runner)
     else:
-        mapped, program = launches(modelled(kernel, types, ModelRequest(options, sizes=sizes), runner), runner, device)
+        model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
+        mapped, program = launches(model, runner, device)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
-    return GpuCompiled(program, text, runner.timings, tuple(_note(name, each) for name, each in zip(program.launches, mapped)))
+    notes = tuple(_note(name, each) for name, each in zip(program.launches, mapped))
+    made = artifact(program, text, device.dialect, notes, is_sized=model.scop.usual is not None)
+    return GpuCompiled(program, text, made, runner.timings, notes)
 
 
 def launches(

@@ -1,160 +1,323 @@
-"""A call of a kernel on a GPU: tests at entry, copies to the device, launches, and copies back."""
+"""A call of a kernel on a GPU: tests at entry, copies to the device, launches, and copies back.
+
+NumPy arrays are copied to the device where a launch uses them, and back where one has written them. Arrays on the device are used
+where they are, and nothing waits for the launches, unless a number is returned or a launch may find that the call fails.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any  # a number of a caller's, whose type is known by name
 
 import numpy as np
 
-from polyml.codegen.gpu.program import GpuProgram, Launch
-from polyml.codegen.gpu.text.printer import LaunchSignature, LaunchSource
-from polyml.codegen.interpreter import call
-from polyml.codegen.interpreter.order import walk
-from polyml.codegen.ir.program import Program
-from polyml.dtypes import HALVES, PYINT, DType
+from polyml.dtypes import BY_PART, HALVES, PYINT, DType
+from polyml.errors import PolymlValueError
 from polyml.model.core import call_interface
-from polyml.model.core.scop import Role
-from polyml.numpy_dtypes import numpy_dtype
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.numpy_dtypes import as_pairs, numpy_dtype
+from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.bounds_errors import of_number
-from polyml.runtime.gpu.driver import DeviceBuffer, DeviceModule, Driver
+from polyml.runtime.gpu.artifact import DeviceArrayRecord, GpuArtifact, GpuKernel, launches
+from polyml.runtime.gpu.device_arrays import DeviceArray
+from polyml.runtime.gpu.device_results import device_result
+from polyml.runtime.gpu.driver import DeviceBuffer, DeviceModule, Driver, Queue, Start
+from polyml.runtime.gpu.host_code import HostCode, host_code
+from polyml.runtime.storage.disk_cache import Cache
 
-_AXES = 3  # of a grid
+_STATUS = np.dtype(np.int32)
+_AS_BEFORE, _PARTLY_WRITTEN = "its arrays are as they were", "its arrays on the device may be partly written"
+
+
+class Violated(Exception):
+    """The exception that says that a test at entry failed: the check of this number, from 0 on, with these sizes."""
+
+    def __init__(self, number: int, sizes: Mapping[str, int]):
+        super().__init__(number)
+        self.number, self.sizes = number, sizes
 
 
 @dataclass(frozen=True)
 class GpuCode:
     """A GpuCode is a kernel that is compiled for a device.
 
-    program: the kernel's launches, and their order
-    source: the launches as text of the device's language
-    module: the compiled launches
+    host: what the host does in a call.
+    module: the compiled launches.
+    arrays: by name, the number of each array in the artifact.
+    axes: by name of a kernel, the axes of which it has the first block and how many blocks there are as parameters.
+    starts: by name of a kernel, the function that starts it.
     """
 
-    program: GpuProgram
-    source: LaunchSource
+    artifact: GpuArtifact
+    host: HostCode
     module: DeviceModule
+    driver: Driver
+    arrays: dict[str, int]
+    axes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+    starts: dict[str, Start] = field(default_factory=dict)
 
-    @property
-    def written(self) -> tuple[str, ...]:
-        """Returns the names of the kernel's arguments that its launches write."""
-        arrays = self.program.scop.arrays
-        names = {name for signature in self.source.signatures.values() for name, is_written in signature.arrays if is_written}
-        return tuple({arrays[name].source_name or name for name in names if arrays[name].role is Role.ARGUMENT})
+    def start(self, kernel: GpuKernel) -> Start:
+        """Returns the function that starts a kernel."""
+        found = self.starts.get(kernel.name)
+        if found is None:
+            found = self.starts[kernel.name] = self.module.kernel(kernel.name, kernel.threads)
+        return found
 
 
-def compiled(program: GpuProgram, source: LaunchSource, driver: Driver) -> GpuCode:
-    """Compiles the launches of a program for a device, and returns them.
+def compiled(artifact: GpuArtifact, driver: Driver, cache: Cache | None = None) -> GpuCode:
+    """Compiles the launches of a kernel for a device, and returns them.
 
-    source: the launches as text of the device's language
+    cache: where the device's code is kept; None: nowhere.
+    Raises ValueError for an artifact whose texts are no expressions, and what the driver raises.
     """
-    return GpuCode(program, source, driver.compile(source.text))
+    host = host_code(artifact)
+    arrays = {array.name: number for number, array in enumerate(artifact.arrays)}
+    axes = {each.kernel: (each.given_firsts, each.given_extents) for each in launches(artifact.host)}
+    return GpuCode(artifact, host, driver.compile(artifact.text, cache), driver, arrays, axes)
 
 
-def run(code: GpuCode, arguments: Mapping[str, object], driver: Driver) -> object:
+def run(code: GpuCode, given: Sequence[CallArgument], queue: Queue) -> object:
     """Runs a kernel on a device, changes the arrays among its arguments in place, and returns what the kernel returns.
 
-    arguments: by the names of the kernel's parameters
+    queue: where copies and launches are started.
 
-    Nothing is changed where an error is raised: BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated
-    check, PolymlOverflowError or PolymlValueError for a number that does not fit its type on the device, PolymlMemoryError where the device has too little
-    memory.
+    NumPy arrays are as they were where an error is raised: Violated for a test at entry, PolymlOverflowError or PolymlValueError
+    for a number that does not fit its type on the device, PolymlMemoryError where the device has too little memory, DeviceError
+    where it fails.
     """
-    scop = code.program.scop
-    sizes, arrays = call.begin(scop, arguments)
-    memory = _DeviceMemory(code, arrays, arguments, driver)
+    arguments = {each.name: each.value for each in given}
+    artifact = code.artifact
+    values = [_parameter(each, arguments, queue) for each in artifact.parameters]
+    failed = code.host.violated(*values)
+    if failed:
+        raise Violated(failed - 1, {p.name: value for p, value in zip(artifact.parameters, values)})
+    memory = _CallMemory(code, code.host.shapes(*values), given, queue)
+    try:
+        code.host.launches(*values, *(_Launcher(memory, kernel) for kernel in artifact.kernels))
+        return memory.finish()
+    finally:
+        memory.release()
 
-    def launch(name: str, point: tuple[int, ...]) -> None:
-        found = code.program.launches[name]
-        memory.launch(found, code.source.signatures[name], {**sizes, **dict(zip(found.host, point))})
 
-    walk(Program(scop, code.program.order), sizes, launch)
-    memory.finish()
-    return call.result(scop, arrays, arguments)
+def _parameter(parameter: Parameter, arguments: Mapping[str, object], queue: Queue) -> int:
+    """Returns the value of a parameter in a call. Elements of index arrays on the device are fetched from there."""
+    array = arguments.get(parameter.array) if parameter.extreme and parameter.array else None
+    if isinstance(array, DeviceArray):
+        return call_interface.extreme(queue.fetch(array), parameter.extreme)
+    return call_interface.value(parameter, arguments)
 
 
-class _DeviceMemory:
-    """A _DeviceMemory holds the arrays of one call on the device; each is copied there when the first launch uses it."""
+class _CallMemory:
+    """A _CallMemory holds the arrays of one call on the device; each is copied there when the first launch uses it."""
 
-    def __init__(self, code: GpuCode, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], driver: Driver):
-        self._code, self._arrays, self._arguments, self._driver = code, arrays, arguments, driver
-        self._buffers: dict[str, DeviceBuffer] = {}
+    def __init__(
+        self, code: GpuCode, shapes: Sequence[tuple[int, ...]], given: Sequence[CallArgument], queue: Queue
+    ):  # fmt: skip
+        self.code, self.queue = code, queue
+        self._shapes, self._given = shapes, {each.name: each for each in given}
+        self._arguments = {each.name: each.value for each in given}
+        arrays = [each.value for each in given if isinstance(each.value, (np.ndarray, DeviceArray))]
+        self.on_device = bool(arrays) and all(isinstance(each, DeviceArray) for each in arrays)
+        self._memory: dict[str, DeviceBuffer] = {}
+        self._taken: list[tuple[int, DeviceBuffer]] = []
+        self._moved: dict[str, DeviceBuffer] = {}  # device arrays that do not begin where launches expect it
         self._written: set[str] = set()
         self._status: DeviceBuffer | None = None
 
-    def launch(self, launch: Launch, signature: LaunchSignature, values: Mapping[str, int]) -> None:
-        blocks = [axis.blocks.evaluate(values) for axis in launch.axes]
-        if any(number <= 0 for number in blocks):
-            return
-        firsts = [axis.first.evaluate(values) for axis in launch.axes]
-        before: list[object] = [self._buffer(name) for name, _ in signature.arrays]
-        self._written |= {name for name, is_written in signature.arrays if is_written}
-        before += [np.int64(values[name]) for name in signature.integers]
-        after: list[object] = [np.int64(blocks[k]) for k in signature.extents]
-        after += [self._number(name, dtype) for name, dtype in signature.numbers]
-        after += [self._flag()] if signature.status else []
-        block = _padded([axis.threads for axis in launch.axes[:_AXES]])
-        whole = _padded([*blocks[:2], prod(blocks[2:])] if len(blocks) > 2 else blocks)
-        for start, grid in _parts(whole, self._driver.most_blocks):
-            given = [np.int64(firsts[k] + start[min(k, 2)]) for k in signature.firsts]
-            self._code.module.launch(launch.name, grid, block, [*before, *given, *after])
+    def arguments(self, kernel: GpuKernel) -> tuple[list[object], list[object]]:
+        """Returns what a kernel takes before its integers, and behind them; what it writes counts as written."""
+        before: list[object] = [self._of(name) for name, _ in kernel.arrays]
+        self._written |= {name for name, is_written in kernel.arrays if is_written}
+        after: list[object] = [_number(name, dtype, self._arguments) for name, dtype in kernel.numbers]
+        return before, [*after, self._flag()] if kernel.status else after
 
-    def finish(self) -> None:
-        """Copies the arrays that launches have written back to the caller's memory.
+    def finish(self) -> object:
+        """Copies the arrays that launches have written back to the caller's memory, and returns what the kernel returns.
 
-        Raises PolymlOverflowError or PolymlValueError, with nothing copied, where a launch met a number that does not fit its type.
+        Raises PolymlOverflowError or PolymlValueError where a launch met a number that does not fit its type.
         """
+        for name, buffer in self._moved.items():
+            if name in self._written:
+                self.queue.copy_out(buffer, self._device_array(name))
         if self._status is not None:
-            status = np.zeros(1, np.int32)
-            self._driver.download(self._status, status)
+            status = np.zeros(1, _STATUS)
+            self.queue.download(self._status, status)
             if status[0]:
-                raise of_number(int(status[0]), self._code.program.scop.name, "its arrays are as they were")
-        for name in self._written:
-            array = self._arrays[name]
-            if self._code.program.scop.arrays[name].role is Role.LOCAL and array.ndim:
-                continue
-            if array.flags.c_contiguous:
-                self._driver.download(self._buffers[name], array)
-            else:
-                whole = np.empty(array.shape, array.dtype)
-                self._driver.download(self._buffers[name], whole)
-                array[...] = whole
+                raise of_number(int(status[0]), self.code.artifact.name, self._state)
+        back = [(self._memory[name], array) for name in self._written if (array := self._numpy(name)) is not None]
+        if back:
+            self.queue.finish()  # an error of a launch comes before anything is written
+        for buffer, array in back:
+            self._download(buffer, array)
+        return self._result()
 
-    def _buffer(self, name: str) -> DeviceBuffer:
-        found = self._buffers.get(name)
-        if found is None:
-            array = self._arrays[name]
-            found = self._buffers[name] = self._driver.allocate(array.nbytes)
-            if self._code.program.scop.arrays[name].role is Role.ARGUMENT:
-                self._driver.upload(found, np.ascontiguousarray(array))
+    def release(self) -> None:
+        """Gives memory that no caller has back to the pool."""
+        for size, buffer in self._taken:
+            self.code.driver.pool.give(self.queue, size, buffer)
+        self._taken = []
+
+    @property
+    def _state(self) -> str:
+        """What there is to say of the arrays after a call that failed on the device."""
+        written = (self._arguments.get(self._record(name).argument) for name in self._written)
+        return _PARTLY_WRITTEN if any(isinstance(each, DeviceArray) for each in written) else _AS_BEFORE
+
+    def _record(self, name: str) -> DeviceArrayRecord:
+        return self.code.artifact.arrays[self.code.arrays[name]]
+
+    def _device_array(self, name: str) -> DeviceArray:
+        found = self._arguments[self._record(name).argument]
+        if not isinstance(found, DeviceArray):
+            raise TypeError(f"{name} is no array on the device")
         return found
 
-    def _number(self, name: str, dtype: DType) -> object:
-        value: Any = call_interface.number(name, self._arguments)
-        if dtype == PYINT:
-            return np.int64(value)
-        made = numpy_dtype(dtype).type(value)
-        return made.view(np.uint16) if dtype in HALVES else made
+    def _numpy(self, name: str) -> np.ndarray | None:
+        """Returns the caller's memory of an array, complex numbers as pairs of parts; None for an array that is no NumPy argument."""
+        record = self._record(name)
+        given = self._arguments.get(record.argument) if record.role == "argument" else None
+        if not isinstance(given, np.ndarray):
+            return None
+        return as_pairs(given) if record.pairs else given
+
+    def _of(self, name: str) -> DeviceBuffer:
+        """Returns the memory of an array on the device, allocated and filled if this is its first use."""
+        found = self._memory.get(name)
+        if found is None:
+            found = self._memory[name] = self._placed(name)
+        return found
+
+    def _placed(self, name: str) -> DeviceBuffer:
+        number = self.code.arrays[name]
+        record = self.code.artifact.arrays[number]
+        given = self._arguments.get(record.argument) if record.role == "argument" else None
+        if isinstance(given, DeviceArray):
+            return self._of_caller(name, given)
+        size = prod(self._shapes[number]) * record.element.size_bytes
+        if record.role == "result" and self.on_device:
+            return self.code.driver.allocate(size)
+        buffer = self._take(size)
+        if (array := self._numpy(name)) is not None:
+            self.queue.upload(buffer, np.ascontiguousarray(array))
+        return buffer
+
+    def _of_caller(self, name: str, given: DeviceArray) -> DeviceBuffer:
+        found = self.code.driver.memory_of(given) if given.size else self._take(1)
+        if found is None:
+            found = self._moved[name] = self._take(given.nbytes)
+            self.queue.copy_in(found, given)
+        return found
+
+    def _take(self, size_bytes: int) -> DeviceBuffer:
+        found = self.code.driver.pool.take(self.queue, size_bytes)
+        self._taken.append((size_bytes, found))
+        return found
 
     def _flag(self) -> DeviceBuffer:
         if self._status is None:
-            self._status = self._driver.allocate(4)
-            self._driver.upload(self._status, np.zeros(1, np.int32))
+            self._status = self._take(_STATUS.itemsize)
+            self.queue.upload(self._status, np.zeros(1, _STATUS))
         return self._status
 
+    def _download(self, buffer: DeviceBuffer, array: np.ndarray) -> None:
+        if array.flags.c_contiguous:
+            self.queue.download(buffer, array)
+            return
+        whole = np.empty(array.shape, array.dtype)
+        self.queue.download(buffer, whole)
+        array[...] = whole
 
-def _padded(numbers: list[int]) -> tuple[int, ...]:
-    return (*numbers, *[1] * (_AXES - len(numbers)))
+    # -- what the kernel returns ----------------------------------------------------------------------------------
+
+    def _result(self) -> object:
+        artifact = self.code.artifact
+        values = [
+            self._array_result(parts[0]) if isinstance(parts[0], ArrayResult) else self._number_result(parts)
+            for parts in call_interface.returned(artifact.results)
+        ]
+        if artifact.result_is_tuple:
+            return tuple(values)
+        return values[0] if values else None
+
+    def _array_result(self, result: ArrayResult) -> object:
+        record = self._record(result.array)
+        if record.role == "argument":
+            return self._given[record.argument].original
+        shape = self._shapes[self.code.arrays[result.array]]
+        if self.on_device and not record.pairs:
+            return device_result(self._of(result.array), shape, numpy_dtype(record.element), self.queue)
+        memory = np.empty(shape, numpy_dtype(record.element))
+        self.queue.download(self._of(result.array), memory)
+        if not record.pairs:
+            return memory
+        whole = np.empty(shape[1:], BY_PART[record.element].numpy_name)
+        whole.real, whole.imag = memory
+        return whole
+
+    def _number_result(self, parts: Sequence[ScalarResult | ArrayResult]) -> object:
+        """Returns a number that the kernel stored in an array of one element, or in two, for the parts of a complex number."""
+        values = []
+        for part in parts:
+            memory = np.empty((), numpy_dtype(self._record(part.array).element))
+            self.queue.download(self._of(part.array), memory)
+            values.append(memory[()])
+        first = parts[0]
+        if not isinstance(first, ScalarResult):
+            raise TypeError("an array is no number")
+        if len(values) == 2:
+            joined = complex(float(values[0]), float(values[1]))
+            return joined if first.dtype.weak or first.whole is None else numpy_dtype(first.whole).type(joined)
+        return values[0].item() if first.dtype.weak else values[0]
 
 
-def _parts(blocks: tuple[int, ...], most: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+class _Launcher:
+    """A _Launcher starts one kernel in a call: it is called with numbers of blocks, first blocks, and integers."""
+
+    def __init__(self, memory: _CallMemory, kernel: GpuKernel):
+        self._memory, self._kernel = memory, kernel
+        self._arguments: tuple[list[object], list[object]] | None = None
+        code = memory.code
+        self._most, self._queue = code.driver.most_blocks, memory.queue
+        self._firsts, self._extents = code.axes.get(kernel.name, ((), ()))
+
+    def __call__(self, blocks: tuple[int, ...], firsts: tuple[int, ...], integers: tuple[int, ...]) -> None:
+        if any(number <= 0 for number in blocks):
+            return
+        if self._arguments is None:
+            self._arguments = self._memory.arguments(self._kernel)
+            self._start = self._memory.code.start(self._kernel)
+        before, after = self._arguments
+        numbers = [np.int64(each) for each in integers]
+        for start, part in _parts(blocks, self._most):
+            if any(start) and any(first and k not in self._firsts for k, first in enumerate(start)):
+                raise PolymlValueError(f"{self._kernel.name} would need {max(blocks):,} blocks, more than one launch can have")
+            given = [np.int64(firsts[k] + start[k]) for k in self._firsts] + [np.int64(part[k]) for k in self._extents]
+            x, y, z = (*part[:2], prod(part[2:])) if len(part) > 2 else (*part, *(1,) * (3 - len(part)))
+            self._start(self._queue, (x, y, z), [*before, *numbers, *given, *after])
+
+
+def _number(name: str, dtype: DType, arguments: Mapping[str, object]) -> object:
+    """Returns a number of the call as a NumPy scalar of the type that a kernel takes; halves are passed as their bits."""
+    value: Any = call_interface.number(name, arguments)
+    if dtype == PYINT:
+        return np.int64(value)
+    made = numpy_dtype(dtype).type(value)
+    return made.view(np.uint16) if dtype in HALVES else made
+
+
+def _parts(blocks: tuple[int, ...], most: tuple[int, int, int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Yields (first block, numbers of blocks), each along all axes, of launches that together run a grid that is too large for one.
 
-    blocks: how many blocks the grid has along each axis
-    most: how many blocks one launch may have along each axis
+    blocks: how many blocks the grid has along each axis. The axes from the third one on share the grid's third axis.
+    most: how many blocks one launch may have along x, y and z.
     """
-    for start in product(*(range(0, number, limit) for number, limit in zip(blocks, most))):
-        yield start, tuple(min(number - first, limit) for number, limit, first in zip(blocks, most, start))
+    limits, left = [], most[2]
+    for axis, number in enumerate(blocks):
+        limit = most[axis] if axis < 2 else max(left, 1)
+        limits.append(limit)
+        left = left // min(number, limit) if axis >= 2 else left
+    for start in product(*(range(0, number, limit) for number, limit in zip(blocks, limits))):
+        yield start, tuple(min(number - first, limit) for number, limit, first in zip(blocks, limits, start))

@@ -36,6 +36,7 @@ class CodeInputs:
     options: the settings; those that do not change code do not count.
     aliased: whether arguments may share memory.
     schedule: the text of a given schedule; "" where the compiler looks for one.
+    language: the language of GPUs that the code is in; "" for machine code.
     """
 
     captured: str
@@ -44,6 +45,7 @@ class CodeInputs:
     options: Options
     aliased: bool
     schedule: str = ""
+    language: str = ""
 
 
 def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
@@ -59,7 +61,7 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
     parts = (
         function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), inputs.captured,
         " ".join(map(str, inputs.types)), " ".join(inputs.layouts), repr(astuple(inputs.options.compile_key())),
-        str(inputs.aliased), inputs.schedule, toolchain(),
+        str(inputs.aliased), inputs.schedule, inputs.language, toolchain(),
     )  # fmt: skip
     return _digest(parts)
 

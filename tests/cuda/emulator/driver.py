@@ -9,8 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 import polyml
-from polyml.api import gpu_calls
 from polyml.errors import CompileError, PolymlMemoryError
+from polyml.runtime.gpu import placement
+from polyml.runtime.gpu.device_arrays import DeviceArray
+from polyml.runtime.gpu.driver import Start
+from polyml.runtime.storage.disk_cache import Cache
 from tests.cuda.emulator.counts import AccessCounts, summed
 from tests.cuda.emulator.faults import Fault, FaultsFound
 from tests.cuda.emulator.launches import Library, Memory, Run
@@ -28,13 +31,15 @@ class Emulator:
     name = "the emulator of CUDA"
     most_blocks = (2**31 - 1, 65535, 65535)
     in_turn = False
+    memory_bytes = 2**32
 
     def __init__(self, run: Run = Run(), raises: bool = True):
         self.run, self.raises = run, raises
         self.faults: list[Fault] = []
         self.counts: list[AccessCounts] = []
+        self.pool = _Fresh()
 
-    def compile(self, text: str) -> EmulatedModule:
+    def compile(self, text: str, cache: Cache | None = None) -> EmulatedModule:
         """Compiles a CUDA text, and returns its kernels. Raises CompileError with the messages of g++."""
         try:
             return EmulatedModule(self, Library(text))
@@ -48,13 +53,55 @@ class Emulator:
         except MemoryError as problem:
             raise PolymlMemoryError(str(problem)) from None
 
-    def upload(self, buffer: Memory, array: np.ndarray) -> None:
-        """Copies an array, which must be stored row by row, to the buffer on the device."""
-        buffer.upload(array)
+    def memory_of(self, array: DeviceArray) -> Memory | None:
+        """Returns None: arrays of callers are not the emulator's memory."""
+        return None
 
-    def download(self, buffer: Memory, array: np.ndarray) -> None:
+    def queue(self, stream: object = None) -> EmulatedQueue:
+        """Returns the only queue."""
+        return EmulatedQueue(self)
+
+
+class _Fresh:
+    """A pool that keeps no memory, so that what a launch reads of memory that was never written is seen."""
+
+    def take(self, queue: EmulatedQueue, size_bytes: int) -> Memory:
+        return queue.driver.allocate(size_bytes)
+
+    def give(self, queue: EmulatedQueue, size_bytes: int, buffer: Memory) -> None:
+        """Lets go of the memory."""
+
+
+class EmulatedQueue:
+    """The queue of the emulator, which does everything at once."""
+
+    stream = key = None
+
+    def __init__(self, driver: Emulator):
+        self.driver = driver
+
+    def upload(self, buffer: Memory, array: np.ndarray, offset_bytes: int = 0) -> None:
+        """Copies an array, which must be stored row by row, to the buffer on the device."""
+        buffer.upload(array, offset_bytes)
+
+    def download(self, buffer: Memory, array: np.ndarray, offset_bytes: int = 0) -> None:
         """Copies the buffer on the device to an array, which must be stored row by row."""
-        buffer.download(array)
+        buffer.download(array, offset_bytes)
+
+    def copy_in(self, buffer: Memory, array: DeviceArray) -> None:
+        raise NotImplementedError("arrays of callers are not on the emulator")
+
+    def copy_out(self, buffer: Memory, array: DeviceArray) -> None:
+        raise NotImplementedError("arrays of callers are not on the emulator")
+
+    def fetch(self, array: DeviceArray) -> np.ndarray:
+        raise NotImplementedError("arrays of callers are not on the emulator")
+
+    def follow(self, other: EmulatedQueue) -> None:
+        """All that was started has ended."""
+
+    def finish(self) -> None:
+        """All that was started has ended."""
 
 
 class EmulatedModule:
@@ -63,24 +110,30 @@ class EmulatedModule:
     def __init__(self, device: Emulator, library: Library):
         self._device, self._library = device, library
 
-    def launch(self, name: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[object]) -> None:
-        """Runs one launch of a kernel. Raises FaultsFound for one that makes a mistake, where the device raises."""
-        faults, counts = self._library.launch(name, grid, block, arguments, self._device.run)
-        self._device.counts += counts
-        self._device.faults += faults
-        if faults and self._device.raises:
-            raise FaultsFound(faults)
+    def kernel(self, name: str, block: tuple[int, int, int]) -> Start:
+        """Returns the function that runs launches of a kernel. It raises FaultsFound for one that makes a mistake, where the device
+        raises.
+        """
+
+        def start(queue: EmulatedQueue, grid: Sequence[int], arguments: Sequence[object]) -> None:
+            faults, counts = self._library.launch(name, grid, block, arguments, self._device.run)
+            self._device.counts += counts
+            self._device.faults += faults
+            if faults and self._device.raises:
+                raise FaultsFound(faults)
+
+        return start
 
 
 @contextmanager
 def emulated(device: Emulator) -> Iterator[Emulator]:
     """Kernels with the target cuda run on this device within the `with` statement."""
-    opened = gpu_calls.opened
-    gpu_calls.opened = lambda dialect, name: device if dialect == "cuda" else opened(dialect, name)
+    opened = placement.cuda_device
+    placement.cuda_device = lambda name: device
     try:
         yield device
     finally:
-        gpu_calls.opened = opened
+        placement.cuda_device = opened
 
 
 def counted(function: Callable[..., object], *arguments: object, run: Run = Run()) -> tuple[AccessCounts, ...]:

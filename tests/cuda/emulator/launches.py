@@ -82,14 +82,14 @@ class Memory:
         if self.address is None:
             raise MemoryError(f"the emulator has no {size_bytes:,} bytes of memory left")
 
-    def upload(self, array: np.ndarray) -> None:
-        """Copies an array, which must be stored row by row, to the beginning of the memory."""
-        ctypes.memmove(self.address, array.ctypes.data, array.nbytes)
-        self._runtime.emu_written(self.address, array.nbytes)
+    def upload(self, array: np.ndarray, offset_bytes: int = 0) -> None:
+        """Copies an array, which must be stored row by row, to the memory from an offset on."""
+        ctypes.memmove(self.address + offset_bytes, array.ctypes.data, array.nbytes)
+        self._runtime.emu_written(self.address + offset_bytes, array.nbytes)
 
-    def download(self, array: np.ndarray) -> None:
-        """Copies the beginning of the memory to an array, which must be stored row by row."""
-        ctypes.memmove(array.ctypes.data, self.address, array.nbytes)
+    def download(self, array: np.ndarray, offset_bytes: int = 0) -> None:
+        """Copies the memory from an offset on to an array, which must be stored row by row."""
+        ctypes.memmove(array.ctypes.data, self.address + offset_bytes, array.nbytes)
 
     def __del__(self) -> None:
         if self.address is not None:

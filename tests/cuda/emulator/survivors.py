@@ -11,6 +11,7 @@ import numpy as np
 
 import polyml
 from polyml.errors import PolymlError
+from polyml.runtime.storage.disk_cache import Cache
 from tests.cuda.emulator.driver import Emulator, emulated
 from tests.cuda.emulator.faults import FaultsFound
 from tests.cuda.emulator.launches import runtime
@@ -42,7 +43,7 @@ class _Switchable(Emulator):
 
     mutations: tuple[Mutation, ...] = ()
 
-    def compile(self, text: str):
+    def compile(self, text: str, cache: Cache | None = None):
         switched, self.mutations = with_switches(text)
         return super().compile(switched)
 

@@ -1,0 +1,99 @@
+"""A program for a GPU with its text, as the data of which its calls are made, in memory and from disk.
+
+GpuProgram + LaunchSource   ->   GpuArtifact
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyml.codegen.gpu.program import GpuProgram, Launch
+from polyml.codegen.gpu.text.printer import LaunchSignature, LaunchSource
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node
+from polyml.model.core.scop import Role, Scop
+from polyml.quasi_affine.affine import variable
+from polyml.runtime.gpu.artifact import (
+    DeviceArrayRecord,
+    GpuArtifact,
+    GpuKernel,
+    HostGuard,
+    HostLaunch,
+    HostLoop,
+    HostNode,
+)
+from polyml.runtime.storage.records import record
+
+_GRID_AXES = 3
+
+
+def artifact(program: GpuProgram, source: LaunchSource, dialect: str, notes: Sequence[str], is_sized: bool) -> GpuArtifact:
+    """Returns a program and its text as data.
+
+    dialect: the language of the text.
+    notes: lines for explain().
+    is_sized: whether other sizes need other code.
+    """
+    scop, table = program.scop, AccessTable(program.scop.context)
+    kernels = tuple(_kernel(launch, source.signatures[name]) for name, launch in program.launches.items())
+    return GpuArtifact(
+        name=scop.name,
+        params=scop.params,
+        types=scop.types,
+        dialect=dialect,
+        text=source.text,
+        kernels=kernels,
+        host=tuple(_node(node, program, source) for node in program.order),
+        arrays=_arrays(scop, kernels, table),
+        checks=tuple(map(record, scop.checks)),
+        violated=tuple(str(table.condition(check.violated)) for check in scop.checks),
+        parameters=scop.parameters,
+        results=scop.results,
+        result_is_tuple=scop.result_is_tuple,
+        notes=tuple(notes),
+        sized=is_sized,
+    )
+
+
+def _arrays(scop: Scop, kernels: Sequence[GpuKernel], table: AccessTable) -> tuple[DeviceArrayRecord, ...]:
+    """Returns the arrays that a kernel has as a parameter or that the function returns."""
+    used = {name for kernel in kernels for name, _ in kernel.arrays} | {result.array for result in scop.results}
+    return tuple(
+        DeviceArrayRecord(
+            name=array.name,
+            element=array.element,
+            role=array.role.value,
+            argument=(array.source_name or array.name) if array.role is Role.ARGUMENT else "",
+            shape=tuple(str(table.affine(extent)) for extent in array.shape),
+            pairs=array.pairs,
+        )
+        for array in scop.arrays.values()
+        if array.name in used
+    )
+
+
+def _kernel(launch: Launch, signature: LaunchSignature) -> GpuKernel:
+    x, y, z = ([axis.threads for axis in launch.axes[:_GRID_AXES]] + [1] * _GRID_AXES)[:_GRID_AXES]
+    integers = len(signature.integers) + len(signature.firsts) + len(signature.extents)
+    return GpuKernel(launch.name, (x, y, z), signature.arrays, integers, signature.numbers, signature.status)
+
+
+def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
+    """Returns a node of the host's loops as data."""
+    if isinstance(node, Loop):
+        lower, upper = (tuple(map(str, bounds)) for bounds in (node.lower, node.upper))
+        return HostLoop(node.var, lower, upper, node.step, tuple(_node(each, program, source) for each in node.body))
+    if isinstance(node, Guard):
+        return HostGuard(str(node.condition), tuple(_node(each, program, source) for each in node.body))
+    if not isinstance(node, Instance):
+        raise TypeError(f"the host has no node {node!r}")
+    launch, signature = program.launches[node.statement], source.signatures[node.statement]
+    at = dict(zip(launch.host, node.point))
+    return HostLaunch(
+        launch.name,
+        tuple(str(axis.blocks.substitute(at)) for axis in launch.axes),
+        tuple(str(axis.first.substitute(at)) for axis in launch.axes),
+        tuple(str(at.get(name, variable(name))) for name in signature.integers),
+        signature.firsts,
+        signature.extents,
+    )

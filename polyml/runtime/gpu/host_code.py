@@ -1,0 +1,97 @@
+"""What the host does for a kernel on a GPU, as a Python function: tests at entry, extents of arrays, and loops around launches.
+
+for t in 0 .. T - 1: launch step_0 on (N + 255) // 256 blocks
+    ->   def launches(_p0, _p1, _k0): for _v0 in range(0, _p0): _k0(((_p1 + 255) // 256,), (0,), (_p1, _v0)) ...
+
+Artifacts come from files, so that of their texts nothing is run but what `result_extents` has read and written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyml.runtime.calling.result_extents import rewritten
+from polyml.runtime.gpu.artifact import GpuArtifact, HostGuard, HostLaunch, HostLoop, HostNode
+
+_STEP = "    "
+_DEEPEST = 18  # loops in loops, of which Python allows 20
+Start = Callable[[tuple[int, ...], tuple[int, ...], tuple[int, ...]], None]  # (blocks, first blocks, integers)
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """Host code is what the host does in a call of one kernel, compiled to Python functions.
+
+    Each takes the values of the artifact's parameters, in their order.
+
+    violated: returns the number of the first test at entry that fails, from 1 on; 0 where all hold.
+    shapes: returns the shapes of the artifact's arrays, in their order.
+    launches: calls, for each launch in order, the function of its kernel; these follow the parameters, in the order of `kernels`.
+    """
+
+    violated: Callable[..., int]
+    shapes: Callable[..., tuple[tuple[int, ...], ...]]
+    launches: Callable[..., None]
+
+
+def host_code(artifact: GpuArtifact) -> HostCode:
+    """Returns the host's part of a kernel as Python functions. Raises ValueError where a text in the artifact is no expression."""
+    names = {parameter.name: f"_p{number}" for number, parameter in enumerate(artifact.parameters)}
+    kernels = {kernel.name: f"_k{number}" for number, kernel in enumerate(artifact.kernels)}
+    given = [*names.values()]
+    lines = [f"def violated({', '.join(given)}):"]
+    for number, condition in enumerate(artifact.violated):
+        lines += [f"{_STEP}if {_condition(condition, names)}:", f"{_STEP * 2}return {number + 1}"]
+    lines += [f"{_STEP}return 0", f"def shapes({', '.join(given)}):"]
+    shapes = [_tuple(f"_max(0, {rewritten(extent, names)})" for extent in array.shape) for array in artifact.arrays]
+    lines += [f"{_STEP}return {_tuple(shapes)}", f"def launches({', '.join([*given, *kernels.values()])}):"]
+    lines += _block(artifact.host, names, kernels)
+    made: dict = {"_min": min, "_max": max, "__builtins__": {"range": range}}
+    exec("\n".join(lines), made)
+    return HostCode(made["violated"], made["shapes"], made["launches"])
+
+
+def _condition(text: str, names: Mapping[str, str]) -> str:
+    return text if text in ("True", "False") else rewritten(text, names)
+
+
+def _tuple(parts: Iterator[str] | Sequence[str]) -> str:
+    return f"({''.join(f'{part}, ' for part in parts)})"
+
+
+def _block(nodes: Sequence[HostNode], names: Mapping[str, str], kernels: Mapping[str, str], depth: int = 1) -> list[str]:
+    """Returns the lines of a function's body, or of a loop's, that runs the nodes.
+
+    names: the new names of parameters and of variables of loops around.
+    kernels: by the name of a kernel, that of the function that starts it.
+    depth: how many steps the lines are indented.
+    """
+    if depth > _DEEPEST:
+        raise ValueError("loops are nested too deeply")
+    lines = [line for node in nodes for line in _node(node, names, kernels, depth)]
+    return lines or [f"{_STEP * depth}pass"]
+
+
+def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
+    indent = _STEP * depth
+    if isinstance(node, HostLaunch):
+        parts = (_tuple(rewritten(each, names) for each in some) for some in (node.blocks, node.firsts, node.integers))
+        yield f"{indent}{kernels[node.kernel]}({', '.join(parts)})"
+    elif isinstance(node, HostGuard):
+        yield f"{indent}if {_condition(node.condition, names)}:"
+        yield from _block(node.body, names, kernels, depth + 1)
+    else:
+        yield from _loop(node, names, kernels, depth)
+
+
+def _loop(node: HostLoop, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
+    lower = _extreme("_max", [rewritten(each, names) for each in node.lower])
+    upper = _extreme("_min", [rewritten(each, names) for each in node.upper])
+    variable = f"_v{depth}"
+    yield f"{_STEP * depth}for {variable} in range({lower}, {upper} + 1, {node.step}):"
+    yield from _block(node.body, {**names, node.var: variable}, kernels, depth + 1)
+
+
+def _extreme(function: str, texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{function}({', '.join(texts)})"
