@@ -324,7 +324,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
 
     def _call_of_part(self, part: LiftedPart) -> PartCall:
         """Returns a callable that runs some loops of the function, which were lifted out of it, by a kernel of their own."""
-        own = Kernel(part.lifted, self.settings)
+        own = Kernel(part.lifted, self.settings, target=self.gpu)
         own._is_part = True
         return PartCall(part, own, self._without_a_part)
 

@@ -344,3 +344,28 @@ def test_a_device_that_there_is_not_is_refused():
     kernel = polyml.kernel(scaled, target=polyml.Target.opencl("no such device"))
     with pytest.raises(ConfigError, match="no OpenCL device 'no such device'"):
         kernel(np.ones((2, 2)), 1.0)
+
+
+def test_loops_of_a_function_that_is_not_compiled_as_a_whole_run_on_the_device(monkeypatch):
+    def until_small(A, B):
+        while A[1, 1] > 1.0:
+            for i in range(A.shape[0]):
+                for j in range(A.shape[1]):
+                    B[i, j] = 0.5 * A[i, j]
+            for i in range(A.shape[0]):
+                for j in range(A.shape[1]):
+                    A[i, j] = B[i, j]
+
+    texts = []
+    compile_whole = OpenCl.compile
+
+    def compile_noted(device, text, *given):
+        texts.append(text)
+        return compile_whole(device, text, *given)
+
+    monkeypatch.setattr(OpenCl, "compile", compile_noted)
+    A, B = (np.full((200, 300), 6.0) for _ in range(2))
+    kernel = polyml.kernel(until_small, target="opencl", fallback="silent", cache=False)
+    kernel(A, B)
+    assert np.array_equal(A, np.full((200, 300), 0.75)) and np.array_equal(A, B)
+    assert list(kernel.compiled_parts()) and len(texts) == 1 and "B[i*B_1 + j] = 0.5 * A[" in texts[0]
