@@ -42,11 +42,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many nvcc run at a time")
     parser.add_argument("--emulate", action="store_true", help="run them in the emulator (tests/cuda/emulator)")
     parser.add_argument("--order", default="forward", choices=ORDERS, help="in which the emulated threads of a block run")
+    parser.add_argument("--tile", metavar="TX,TY,IX,IY", help="threads along x and y and iterations of each, of register tiles")
     parser.add_argument("--mutate", action="store_true", help="try mistakes in ten kernels, which the emulator has to find")
     options = parser.parse_args()
     if options.mutate:
         launch_plan.TILE = SMALL_TILE
         return report([each for each in subjects() if options.only in each.name], why_equivalent)
+    if options.tile:
+        tx, ty, ix, iy = map(int, options.tile.split(","))
+        launch_plan.TILE = (tx, ty), (ix, iy)
     if options.emulate:
         return campaign.emulate(options.only, range(options.seed, options.seed + options.random), Run(options.order, options.seed))
     compiler = nvcc()

@@ -6,7 +6,9 @@
 #include "launch.h"
 #include "machine.h"
 
-#if !defined(__x86_64__)
+#if defined(__x86_64__) && !defined(EMULATOR_UCONTEXT)
+#define OWN_SWITCH
+#else
 #include <ucontext.h>
 #endif
 
@@ -30,7 +32,7 @@ uint64_t random_state;
 
 unsigned thread_count() { return block_size.x * block_size.y * block_size.z; }
 
-#if defined(__x86_64__)
+#ifdef OWN_SWITCH
 void* scheduler;
 extern "C" void emulator_switch(void** save, void* to);
 asm(R"(
@@ -78,7 +80,7 @@ void prepare(Thread& thread, unsigned number) {
     thread.groups.clear();
     thread.open.clear();
     char* stack = stacks + number * STACK_BYTES;
-#if defined(__x86_64__)
+#ifdef OWN_SWITCH
     void** top = (void**)(stack + STACK_BYTES);
     *--top = nullptr;
     *--top = (void*)entry;
