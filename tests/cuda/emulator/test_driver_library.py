@@ -105,7 +105,9 @@ def test_a_mistake_of_a_kernel_is_an_error_from_then_on(driver, capfd):
     memory = driver.made("MemAlloc_v2", 400)
     assert driver.MemsetD32_v2(memory, 0, 100) == 0 and launch(driver, memory, 101) == ILLEGAL_ADDRESS
     assert driver.CtxSynchronize() == ILLEGAL_ADDRESS and driver.MemFree_v2(memory) == ILLEGAL_ADDRESS
-    assert "scaled: access out of bounds, thread (36, 0, 0) of block (1, 0, 0)" in capfd.readouterr().err
+    assert (
+        "scaled: access out of bounds, A at byte 400, in line 9 by thread (36, 0, 0) of block (1, 0, 0)" in capfd.readouterr().err
+    )
 
 
 def test_what_a_device_does_not_have_is_an_error(driver):

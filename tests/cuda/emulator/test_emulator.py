@@ -87,6 +87,13 @@ def test_a_block_that_reads_what_another_writes_is_a_race(reader):
     assert (fault.kind, fault.array) == ("race between blocks", "A") and {fault.one.line, fault.other.line} == {2, 3}
 
 
+@pytest.mark.parametrize(("order", "last"), [("forward", 2), ("backward", 0)])
+def test_blocks_run_in_the_order_of_threads(order, last):
+    text = 'extern "C" __global__ void last(int *B) {\n    atomicExch(B, (int)blockIdx.x);\n}\n'
+    faults, _, (B,) = run(text, [np.zeros(1, np.int32)], grid=(3, 1, 1), order=order)
+    assert not faults and B[0] == last
+
+
 def test_atomics_do_not_race():
     text = 'extern "C" __global__ void sum(int *B, double *C) {\n    atomicAdd(B, 1);\n    atomicAdd(&C[0], 0.5);\n    atomicMax(&B[1], (int)threadIdx.x);\n}\n'
     faults, _, (B, C) = run(text, [np.zeros(2, np.int32), np.zeros(1)], grid=(3, 1, 1), block=(40, 1, 1))

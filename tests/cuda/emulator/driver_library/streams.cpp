@@ -60,7 +60,7 @@ struct Function {
     int most_threads = 1024;
     void (*thunk)(void**);
     void (*unpack)(void*, void**);
-    const std::string* path;
+    int file;  // of the library
     char* base;
     size_t shared_bytes() const {
         size_t bytes = 0;
@@ -99,16 +99,43 @@ Result reach(const std::shared_ptr<Record>& record) {
     return !record || record->done || is_default(record->stream) ? Result(SUCCESS) : work_off(*(Stream*)record->stream, &record->done);
 }
 
+// The line of the CUDA text in which an instruction stands, 0 where it is not known.
+int line_of(const Function& function, const void* place) {
+    Dl_info library;
+    if (!place || !dladdr(place, &library)) return 0;
+    char command[256], answer[1024];
+    snprintf(command, sizeof command, "addr2line -i -e /proc/%d/fd/%d 0x%lx", getpid(), function.file,
+             (unsigned long)((const char*)place - (const char*)library.dli_fbase));
+    FILE* lines = popen(command, "r");
+    int line = 0;
+    while (lines && fgets(answer, sizeof answer, lines))
+        if (const char* found = strstr(answer, ".cu:"); found && !line) line = atoi(found + 4);
+    if (lines) pclose(lines);
+    return line;
+}
+
 void tell(const Function& function, int count) {
     static const char* KINDS[] = {
         "race in a block", "race between blocks", "access out of bounds", "index out of bounds", "read of an element that was never written",
         "cp.async not waited for", "barrier that not all threads reach", "threads at different barriers",
         "warp operation that not all lanes reach", "misaligned access",
     };
-    const Fault* faults = emu_faults();
-    for (int k = 0; k < count && k < 8; k++)
-        fprintf(stderr, "emulated driver: %s: %s, thread (%u, %u, %u) of block (%u, %u, %u)\n", function.name.c_str(), KINDS[faults[k].kind],
-                faults[k].thread[0], faults[k].thread[1], faults[k].thread[2], faults[k].block[0], faults[k].block[1], faults[k].block[2]);
+    std::vector<std::string> arrays;
+    for (const Parameter& each : function.parameters)
+        if (each.element_bytes) arrays.push_back(each.name);
+    for (const Shared& each : function.shared) arrays.push_back(each.name);
+    for (const Fault* fault = emu_faults(); fault != emu_faults() + count; fault++) {
+        std::string array = fault->array < 0 ? "" : ", " + arrays[fault->array] + " at byte " + std::to_string(fault->offset_bytes);
+        int line = fault->line ? fault->line : line_of(function, fault->place), other = fault->other_line;
+        if (fault->other_place) other = line_of(function, fault->other_place);
+        fprintf(stderr, "emulated driver: %s: %s%s, in line %d by thread (%u, %u, %u) of block (%u, %u, %u)", function.name.c_str(),
+                KINDS[fault->kind], array.c_str(), line, fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
+                fault->block[1], fault->block[2]);
+        if (other)
+            fprintf(stderr, ", and in line %d by thread (%u, %u, %u) of block (%u, %u, %u)", other, fault->other_thread[0],
+                    fault->other_thread[1], fault->other_thread[2], fault->other_block[0], fault->other_block[1], fault->other_block[2]);
+        fprintf(stderr, "\n");
+    }
 }
 
 Result start(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3], const std::vector<std::vector<char>>& values) {
@@ -154,7 +181,7 @@ bool read_image(Module& module, const char* image) {
     for (auto& [each, function] : module.functions) {
         function.thunk = (void (*)(void**))dlsym(module.library, ("emu_kernel_" + each).c_str());
         function.unpack = (void (*)(void*, void**))dlsym(module.library, ("emu_unpack_" + each).c_str());
-        function.base = (char*)function.thunk, function.path = &module.path;
+        function.base = (char*)function.thunk, function.file = module.file;
     }
     return true;
 }

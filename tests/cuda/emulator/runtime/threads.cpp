@@ -27,7 +27,8 @@ std::vector<Thread> threads;
 char* stacks;
 size_t stack_count;
 const Launch* launch;
-std::vector<uint32_t> epochs_of_blocks;
+std::vector<uint32_t> epochs_of_blocks;  // of those that ran so far, in their order
+std::vector<unsigned> blocks;
 uint64_t random_state;
 
 unsigned thread_count() { return block_size.x * block_size.y * block_size.z; }
@@ -122,6 +123,7 @@ void release_lanes(unsigned number, std::vector<unsigned>& ready) {
     }
 }
 
+// Puts threads, or blocks, into the order in which they run.
 void arrange(std::vector<unsigned>& ready) {
     std::sort(ready.begin(), ready.end());
     if (launch->order == 1) std::reverse(ready.begin(), ready.end());
@@ -209,8 +211,8 @@ uint3 index_of(unsigned thread) {
 }
 
 uint3 block_of(uint32_t when) {
-    unsigned number = std::upper_bound(epochs_of_blocks.begin(), epochs_of_blocks.end(), when) - epochs_of_blocks.begin() - 1;
-    unsigned x = grid_size.x, y = grid_size.y;
+    size_t place = std::upper_bound(epochs_of_blocks.begin(), epochs_of_blocks.end(), when) - epochs_of_blocks.begin() - 1;
+    unsigned number = blocks[place], x = grid_size.x, y = grid_size.y;
     return {number % x, number / x % y, number / (x * y)};
 }
 
@@ -246,16 +248,17 @@ void run(const Launch& given) {
     launch_epoch = ++epoch;
     epochs_of_blocks.clear();
     stopped = false;
-    for (unsigned z = 0; z < given.grid[2] && !stopped; z++)
-        for (unsigned y = 0; y < given.grid[1] && !stopped; y++)
-            for (unsigned x = 0; x < given.grid[0] && !stopped; x++) {
-                block_index = {x, y, z};
-                block_epoch = ++epoch;
-                epochs_of_blocks.push_back(epoch);
-                forget_shared();
-                run_block();
-                if (counting) count_all();
-            }
+    blocks.resize((size_t)given.grid[0] * given.grid[1] * given.grid[2]);
+    for (size_t k = 0; k < blocks.size(); k++) blocks[k] = k;
+    arrange(blocks);
+    for (size_t k = 0; k < blocks.size() && !stopped; k++) {
+        block_epoch = ++epoch;
+        epochs_of_blocks.push_back(epoch);
+        block_index = block_of(epoch);
+        forget_shared();
+        run_block();
+        if (counting) count_all();
+    }
     epoch++;
 }
 
