@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
 def test_a_product_of_matrices_keeps_its_sums_in_registers(architecture):
     ((_, text),) = [each for each in texts("gemm") if not each[0].startswith("arrays")]
     found = compiled(text, architecture, nvcc())
-    assert [each.name for each in found] == ["gemm_0", "gemm_1"] or {each.name for each in found} == {"gemm_0", "gemm_1"}
+    assert [each.name for each in found] == ["gemm_0"]
     assert all(each.registers <= 255 and not each.spilled and not each.stack_bytes for each in found)
 
 

@@ -24,6 +24,8 @@ def _copies(launch: Launch) -> Iterator[BlockCopies]:
     """Yields the copies to shared memory that a launch makes, for loads of threads and for matrix instructions, as what a schedule
     would ask for.
     """
+    once = tuple(dict.fromkeys(tile.array for version in launch.versions for tile in version.filled))
+    yield from [BlockCopies("", once)] if once else []
     for staged in _staged(launch):
         arrays = tuple(dict.fromkeys(tile.array for tile in staged.tiles))
         yield BlockCopies(staged.loop.name, arrays, 0 if staged.length == CHUNK else staged.length)
@@ -42,11 +44,13 @@ def check_copies(mapped: Sequence[Mapped], program: GpuProgram) -> None:
         if missing:
             asked, name = missing[0]
             possible = list(_possible(replace(each, copies=None), number, mapped, program))
+            what = f"loop `{asked.loop}`" if asked.loop else "a block's threads"
+            why = "the loop keeps sums of several items in registers, and no thread writes what is copied"
             raise ScheduleError(
-                f"loop `{asked.loop}` cannot read `{name}` from shared memory",
+                f"{what} cannot read `{name}` from shared memory",
                 notes=[
                     f"with these blocks, it is possible for {'; '.join(possible) or 'none'}",
-                    "the loop keeps sums of several items in registers, and no thread writes what is copied",
+                    why if asked.loop else "threads have several items, which read an array along its rows, or with neighbours",
                 ],
             )
         _check_size(launch, program)
@@ -57,7 +61,7 @@ def _possible(mapped: Mapped, number: int, every: Sequence[Mapped], program: Gpu
     others = [mapped if k == number else each for k, each in enumerate(every)]
     made = gpu_program(program.scop, others)
     for asked in _copies([*made.launches.values()][number]):
-        yield f"{', '.join(asked.arrays)} at {asked.loop}"
+        yield f"{', '.join(asked.arrays)} at {asked.loop or 'a loop of the grid'}"
 
 
 def _check_size(launch: Launch, program: GpuProgram) -> None:

@@ -176,6 +176,11 @@ class _Given:
     sums: Mapping[str, Reduction]
     copies: tuple[BlockCopies, ...] | None
 
+    @property
+    def copied_once(self) -> Set[str]:
+        """Returns the arrays that marks make a block copy before its threads run."""
+        return {name for each in self.copies or () if not each.loop for name in each.arrays}
+
     def copies_at(self, held: Registers) -> BlockCopies | None:
         """Returns the copies that marks ask for in a loop."""
         return next((each for each in self.copies or () if each.loop == held.loop.name), None)
@@ -256,7 +261,8 @@ def _whole_version(
     together = [_fragments(held, chunk, blocks, written, given) for held, chunk, _ in wanted]
     by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]
     tiles = [staged(held, chunk, blocks, written, scop, asked) for held, chunk, asked in by_threads]
-    filled = block_tiles(body, counts, blocks, written, scop)
+    once = block_tiles(body, counts, blocks, written, scop)
+    filled = tuple(tile for tile in once if given.copies is None or tile.array in given.copied_once)
     return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)), filled)
 
 

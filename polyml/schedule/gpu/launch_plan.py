@@ -17,6 +17,7 @@ from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
+from polyml.schedule.gpu import launch_fusion
 from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
 from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked
 from polyml.schedule.gpu.warp_lines import ROWS, is_flat, is_turned, lines, shares_rows
@@ -66,8 +67,26 @@ def planned_tree(
         fused = found(fused_tree)
     except (BudgetExceeded, isl.Error):
         fused = unfused
-    tree, nests = fused if _threads(fused[1]) == _threads(unfused[1]) else unfused
+    tree, nests = _launches_fused(
+        *(fused if _threads(fused[1]) == _threads(unfused[1]) else unfused), scop, dependences, reductions
+    )
     return tree, tuple(_usual(nest, scop, in_turn) for nest in nests)
+
+
+def _launches_fused(
+    tree: Node, nests: tuple[LaunchNest, ...], scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]
+) -> tuple[Node, tuple[LaunchNest, ...]]:
+    """Returns the tree with nests fused into fewer launches, and its launches; the tree and its launches `nests` themselves where that
+    takes isl too long, or would cost a statement a loop for threads.
+    """
+    try:
+        with budget(_OPERATIONS):
+            fewer = launch_fusion.fused(tree, scop, dependences)
+            check_legal(loop_tree.write(scop.domain, fewer), scop, dependences, reductions)
+            found = every_nest(fewer, scop, dependences, reductions)
+    except (BudgetExceeded, isl.Error):
+        return tree, nests
+    return (fewer, found) if _threads(found) == _threads(nests) else (tree, nests)
 
 
 def planned_as_written(
@@ -168,17 +187,18 @@ def _has_rows(nest: LaunchNest, order: Sequence[int], scop: Scop) -> bool:
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:
-    """Returns whether every statement reads, in the thread's innermost loop, an element that is the same for all values of `loop`.
+    """Returns whether every statement in a loop of a thread reads, in the innermost one, an element that is the same for all values of
+    `loop`; and whether there is such a statement.
 
     A thread with several iterations of `loop` then loads such an element once for all of them.
     """
-    return all(
-        run.inside
-        and any(
+    inner = [run for run in nest.runs() if run.inside]
+    return bool(inner) and all(
+        any(
             not moves(access, iterators_of(loop.values, run.statement)) and moves(access, _innermost(run))
             for access in scop.statements[run.statement].reads
         )
-        for run in nest.runs()
+        for run in inner
     )
 
 

@@ -19,16 +19,18 @@ from types import MappingProxyType
 
 import islpy as isl
 
-from polyml.errors import ConfigError, IllegalSchedule, ScheduleError
+from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
+from polyml.schedule.gpu.host_marks import check_not_in_grid, is_host
 from polyml.schedule.legality.check import reason
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.directives import GridPlace
-from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node
+from polyml.schedule.tree.loop_tree import Block, BlockPart, Leaf, Loop, Node
 
 AXES = 3  # of a block
+_NO_LOOP = "there is no loop"
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,13 @@ class SurroundingLoop:
     """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance.
 
     place: where a mark of the schedule tree puts it in the grid; None: no mark does.
+    shared: arrays of which a mark makes the block copy what it reads, before its threads run.
     """
 
     name: str
     values: isl.UnionPwAff
     place: GridPlace | None = None
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,9 +136,9 @@ class GridAxis:
 
 @dataclass(frozen=True)
 class BlockCopies:
-    """Arrays of which the threads of a block copy parts to shared memory, for several iterations of a thread's loop at a time.
+    """Arrays of which the threads of a block copy parts to shared memory, for several iterations of a thread's loop at a time, or once.
 
-    loop: the loop's name.
+    loop: the loop's name; "": they copy once, before the threads run their iterations, what these read.
     arrays: the names of the arrays.
     chunk: for how many iterations the block copies at a time; 0: as many as the code generator takes.
     """
@@ -177,7 +181,23 @@ def every_nest(
     tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> tuple[LaunchNest, ...]:
     """Returns the launches that run a tree, in order, as `nests` does, but also where none of them has a loop for threads."""
-    return tuple(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain))
+    return tuple(_with_serial_joined(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain)))
+
+
+def _with_serial_joined(nests: Iterable[LaunchNest]) -> Iterator[LaunchNest]:
+    """Yields the launches in order, those of one thread that follow one another as one launch."""
+    last: LaunchNest | None = None
+    for nest in nests:
+        if last is not None and last.serial and nest.serial and last.host == nest.host:
+            parts = [BlockPart(each.instances, each.body) for each in (last, nest)]
+            body, both = loop_tree.block(parts), last.instances.union(nest.instances)
+            last = LaunchNest(nest.host, (), body, both, min(last.serial, nest.serial, key=lambda why: why == _NO_LOOP))
+            continue
+        if last is not None:
+            yield last
+        last = nest
+    if last is not None:
+        yield last
 
 
 def mapped(
@@ -243,15 +263,16 @@ class _LaunchFinder:
                 yield from self.nests(part.body, host, instances.intersect(part.instances))
             return
         own = _of(instances, node)
-        inside = _within(self.dependences.validity, host, own)
+        names = loop_tree.statements(node)
+        inside = dependences_in_launch(self.dependences.among(names, names), host, own)
         chain = _chain(node)
         if isinstance(node, Loop) and is_host(node):
-            _check_not_in_grid([node], "has the host's loops or a grid inside it")
+            check_not_in_grid([node], "has the host's loops or a grid inside it")
             yield from self.nests(node.body, (*host, _around(node)), instances)
             return
         free = [loop for loop in chain if loop.directives.grid]
         if free:
-            _check_not_in_grid((loop for _, loop in loop_tree.loops(chain[-1].body)), "is inside what a thread runs")
+            check_not_in_grid((loop for _, loop in loop_tree.loops(chain[-1].body)), "is inside what a thread runs")
         for loop in free:
             self._check_asked(loop, _carried(inside, loop))
         free = free or [loop for loop in chain if _carried(inside, loop).is_empty()]
@@ -263,7 +284,7 @@ class _LaunchFinder:
             if not all(nest.serial for nest in found):
                 yield from found
                 return
-        yield LaunchNest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
+        yield LaunchNest(host, (), node, own, self._serial(chain, host, own) if chain else _NO_LOOP)
 
     def _check_asked(self, loop: Loop, carried: isl.UnionMap) -> None:
         """Raises IllegalSchedule, with two instances, where a loop that a mark puts in the grid carries a dependence in one launch.
@@ -283,9 +304,9 @@ class _LaunchFinder:
         host: the loops around them.
         instances: { S[i] }, those inside the loops.
         """
-        carried = _carried(_within(self.dependences.validity, host, instances), chain[0])
+        carried = _carried(dependences_in_launch(self.dependences.validity, host, instances), chain[0])
         source, sink, why = reason(carried, self.scop, self.dependences)
-        relaxed = _within(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
+        relaxed = dependences_in_launch(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
         free = any(_carried(relaxed, loop).is_empty() for loop in chain)
         sums = ", an update that may come in any order, but threads have no partial results here" if free else ""
         return f"loop `{chain[0].name}`: {sink} depends on {source} ({why}){sums}"
@@ -302,7 +323,7 @@ def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
     return found
 
 
-def _within(validity: isl.UnionMap, host: Sequence[SurroundingLoop], instances: isl.UnionSet) -> isl.UnionMap:
+def dependences_in_launch(validity: isl.UnionMap, host: Sequence[SurroundingLoop], instances: isl.UnionSet) -> isl.UnionMap:
     """Returns the dependences among the instances of one launch.
 
     host: the loops of which each iteration is a launch.
@@ -322,35 +343,24 @@ def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
     return inside.subtract(inside.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(loop.member)))
 
 
+def parallel_loops(node: Node, host: Sequence[SurroundingLoop], instances: isl.UnionSet, dependences: Dependences) -> list[Loop]:
+    """Returns which of the loops directly inside one another at the top of a tree carry no dependence within a launch, outermost first.
+
+    host: the loops around the tree, of which each iteration is a launch.
+    instances: { S[i] }, of all launches.
+    """
+    names = loop_tree.statements(node)
+    inside = dependences_in_launch(dependences.among(names, names), host, _of(instances, node))
+    return [loop for loop in _chain(node) if _carried(inside, loop).is_empty()]
+
+
 def _chain(node: Node) -> list[Loop]:
     """Returns the loops directly inside one another at the top of a tree, outermost first."""
     return [node, *_chain(node.body)] if isinstance(node, Loop) else []
 
 
 def _around(loop: Loop) -> SurroundingLoop:
-    return SurroundingLoop(loop.name, loop.member, loop.directives.grid)
-
-
-def _check_not_in_grid(loops: Iterable[Loop], why: str) -> None:
-    """Raises ScheduleError where a mark puts one of the loops in the grid.
-
-    why: why it cannot be there, for the message.
-    """
-    for loop in loops:
-        if loop.directives.grid:
-            notes = ["the loops of a grid are directly inside one another, with the host's loops around them"]
-            raise ScheduleError(f"loop `{loop.name}` cannot be in the grid, since it {why}", notes=notes)
-
-
-def is_host(loop: Loop) -> bool:
-    """Returns whether marks make each iteration of the loop launch again: one of its own, one of a loop inside for the host, or grids
-    of loops inside that are not directly inside one another from this loop on.
-    """
-    inside = [each for _, each in loop_tree.loops(loop)]
-    if any(each.directives.host for each in inside):
-        return True
-    chain = _chain(loop)
-    return any(each.directives.grid for each in inside) and not any(each.directives.grid for each in chain)
+    return SurroundingLoop(loop.name, loop.member, loop.directives.grid, loop.directives.shared)
 
 
 def _without(node: Node, free: Sequence[Loop]) -> Node:

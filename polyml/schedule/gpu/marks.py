@@ -53,10 +53,10 @@ def _marked(
     if isinstance(node, Block):
         return Block(tuple(BlockPart(part.instances, _marked(part.body, places, hosts, copies)) for part in node.parts))
     own, key = set(loop_tree.statements(node)), id(node.member)
-    shared = [name for names, asked in copies if own <= names for each in asked if each.loop == node.name for name in each.arrays]
-    known = replace(
-        NO_DIRECTIVES, tile=node.directives.tile, grid=places.get(key), host=key in hosts, shared=tuple(dict.fromkeys(shared))
-    )
+    place = places.get(key)
+    loop = "" if place is not None and place.axis == 0 else node.name
+    shared = [name for names, asked in copies if own <= names for each in asked if each.loop == loop for name in each.arrays]
+    known = replace(NO_DIRECTIVES, tile=node.directives.tile, grid=place, host=key in hosts, shared=tuple(dict.fromkeys(shared)))
     return replace(node, directives=known, body=_marked(node.body, places, hosts, copies))
 
 
@@ -109,6 +109,8 @@ def as_asked(nest: LaunchNest) -> Mapped:
         axis, body = _axis(nest.grid[position], body, nest.instances)
         axes.append(axis)
     copies, body = _copies(body, nest.instances)
+    whole = tuple(dict.fromkeys(name for loop in nest.grid for name in loop.shared))
+    copies = (BlockCopies("", whole), *copies) if whole else copies
     clean = replace(nest, grid=tuple(axes[order.index(k)].loop for k in range(len(order))), body=body)
     return Mapped(clean, tuple(axes), copies)
 

@@ -86,7 +86,8 @@ class GpuSteps(ABC):
 
             for k: S(A[i, k])         ->    for k_chunk: A_tile = part of A; barrier; for k in the chunk: S(A_tile[...]); barrier
 
-        at: a loop of each thread, whose iterations are copied 16 at a time, or one over tiles of it: a tile at a time.
+        at: a loop of each thread, whose iterations are copied 16 at a time, or one over tiles of it: a tile at a time; or a loop of the
+            grid: once, before the threads run.
         """
 
         def change(tree: Node) -> Node:

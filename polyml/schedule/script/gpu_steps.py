@@ -74,10 +74,9 @@ def shared(tree: Node, array: str, at: str) -> Node:
     """Returns the tree in which blocks copy to shared memory what their threads read of an array in a loop."""
 
     def change(directives: Directives) -> Directives:
-        if directives.grid or directives.host:
-            where = "is in the grid" if directives.grid else "is the host's"
-            notes = ["shared takes a loop that each thread runs, inside those of the grid"]
-            raise ScheduleError(f"loop `{at}` {where}, so nothing is copied in it", notes=notes)
+        if directives.host:
+            notes = ["shared takes a loop of the grid, or one inside it, which each thread runs"]
+            raise ScheduleError(f"loop `{at}` is the host's, so nothing is copied in it", notes=notes)
         return replace(directives, shared=tuple(dict.fromkeys((*directives.shared, array))))
 
     return transforms.direct(tree, at, change)

@@ -61,8 +61,8 @@ def summary(plan):
 
 @pytest.mark.parametrize("function, arrays, expected", [
     (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 16), ("i", 16)], ("S0",))]),
-    (scaled_product, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 32), ("i", 8)], ("S0",)), ([], [("j", 16), ("i", 16)], ("S1",))]),
-    (two_sweeps, shapes_of((3, 4), (3, 4)), [([], [("j", 32), ("i", 8)], ("S0",)), ([], [("j", 32), ("i", 8)], ("S1",))]),
+    (scaled_product, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 16), ("i", 16)], ("S0", "S1"))]),
+    (two_sweeps, shapes_of((3, 4), (3, 4)), [([], [("j", 32), ("i", 8)], ("S0", "S1"))]),
     (two_vectors, shapes_of(5, 5), [([], [("i", 128)], ("S0", "S1"))]),
     (down_columns, shapes_of((5, 6)), [([], [("j", 128)], ("S0",))]),
     (along_columns, shapes_of((5, 6), (5, 6)), [([], [("i", 32), ("j", 8)], ("S0",))]),
@@ -109,7 +109,7 @@ def test_the_source_s_loops_are_taken_where_a_parallel_form_takes_too_long(monke
     monkeypatch.setattr(launch_plan, "parallel_schedule", never)
     plan = planned(found.scop, found.dependences, found.reductions)
     assert (
-        summary(plan) == summary(planned_as_written(found.scop, found.dependences)) == [([], [("j", 32), ("i", 8)], ("S0", "S1"))]
+        summary(plan) == summary(planned_as_written(found.scop, found.dependences)) == [([], [("j", 16), ("i", 16)], ("S0", "S1"))]
     )
 
 

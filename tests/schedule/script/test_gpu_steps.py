@@ -48,9 +48,10 @@ def test_both_starting_points_compute_what_python_does(function, start):
 
 
 def test_what_is_found_is_printed_with_its_mapping():
+    """The block copies what it reads of A, along whose columns its threads go."""
     assert loops(schedule(triangle, "auto")) == [
         "for i:  # grid(y, threads=8, items=4, adjacent)",
-        "    for j:  # grid(x, threads=32)",
+        "    for j:  # grid(x, threads=32), shared(A)",
         "        S0[i, j]: B[i, j] = A[i, j] + A[j, i]",
     ]
     assert loops(schedule(in_place, "auto"))[0].endswith("# host")
@@ -165,9 +166,14 @@ REFUSALS = {
     "too many items": (
         triangle, lambda s: s.grid("i", "j").block(4, 4).items(16, 8), "step 3, items(16, 8): a thread of 16 x 8 items has 128",
         ["at most 64 run together"]),
-    "a copy at a loop of the grid": (
-        total, lambda s: s.grid("i").shared("A", at="i"), "step 2, shared(A, at=i): loop `i` is in the grid, so nothing is copied in it",
-        ["shared takes a loop that each thread runs, inside those of the grid"]),
+    "a copy at a loop of the host": (
+        upwards, lambda s: s.host("i").shared("A", at="i"), "step 2, shared(A, at=i): loop `i` is the host's, so nothing is copied in it",
+        ["shared takes a loop of the grid, or one inside it, which each thread runs"]),
+    "a copy for a block that saves nothing": (
+        total, lambda s: s.grid("i").block(4).shared("A", at="i"),
+        "step 3, shared(A, at=i): a block's threads cannot read `A` from shared memory",
+        ["with these blocks, it is possible for none",
+         "threads have several items, which read an array along its rows, or with neighbours"]),
     "a copy of what is not read": (
         total, lambda s: s.grid("i").shared("C", at="j"), "step 2, shared(C, at=j): there is no array `C`", ["in loop `j` are read: A, R"]),
     "a copy that saves nothing": (
@@ -227,7 +233,9 @@ def test_a_mapping_is_saved_edited_and_loaded(tmp_path):
     path = tmp_path / "triangle.txt"
     found = kernel.schedule(*arguments)
     found.save(path)
-    assert kernel.load_schedule(path) == found and 'mark: "loop j: grid(x, threads=32)"' in kernel.inspect_schedule(*arguments)
+    assert kernel.load_schedule(path) == found and 'mark: "loop j: grid(x, threads=32), shared(A)"' in kernel.inspect_schedule(
+        *arguments
+    )
     path.write_text(path.read_text().replace("threads=32", "threads=16"))
     edited = kernel.load_schedule(path)
     assert axes(agrees(triangle, edited)) == [((), ("j", 16, 1, 1), ("i", 8, 4, 4))]

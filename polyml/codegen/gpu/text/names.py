@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from polyml.codegen.gpu.program import Launch, LaunchAxis, Version
 from polyml.codegen.gpu.text.dialect import Dialect
-from polyml.codegen.ir.program import loops
+from polyml.codegen.ir.program import Instance, Loop, Node
 from polyml.model.core.scop import Scop
 
 _WORDS = frozenset(
@@ -69,20 +69,32 @@ def outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
     return {name: named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))}
 
 
-def loop_names(version: Version, launch: Launch, outer: Mapping[str, str], scop: Scop) -> dict[str, str]:
-    """Returns { loop variable -> its name in the C text }: the name that the schedule gives the loop, changed if it is a word of C
-    or in use.
+def loop_names(version: Version, launch: Launch, outer: Mapping[str, str], scop: Scop) -> dict[int, str]:
+    """Returns { identity of a loop -> the name of its variable in the C text }: the name that the schedule gives the loop, changed if it
+    is a word of C or in use around the loop. Loops that follow one another may have the same name, and in the program the same variable.
 
     outer: { name in the program -> name in the C text } of the names outside the loops, which are in use.
     """
     items = {axis.item for axis in launch.blocks}
     taken = {*outer.values(), *map(named, (*scop.arrays, *scop.params)), *items}
-    found: dict[str, str] = {}
-    for loop in loops(version.body):
-        wanted = loop.name if loop.name in items else named(loop.name or loop.var)
-        name, number = wanted, 2
-        while name in taken and name not in items:
-            name, number = f"{wanted}_{number}", number + 1
-        found[loop.var] = name
-        taken.add(name)
-    return found
+    return dict(_loop_names(version.body, items, taken))
+
+
+def _loop_names(nodes: Sequence[Node], items: Set[str], taken: Set[str]) -> Iterator[tuple[int, str]]:
+    """Yields, for each loop below the nodes, its identity and the name of its variable in the C text.
+
+    items: the names of the loops over a thread's items, which are kept.
+    taken: names that are in use around the nodes.
+    """
+    for node in nodes:
+        if isinstance(node, Instance):
+            continue
+        inside = taken
+        if isinstance(node, Loop):
+            wanted = node.name if node.name in items else named(node.name or node.var)
+            name, number = wanted, 2
+            while name in taken and name not in items:
+                name, number = f"{wanted}_{number}", number + 1
+            yield id(node), name
+            inside = taken | {name}
+        yield from _loop_names(node.body, items, inside)

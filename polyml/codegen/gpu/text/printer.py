@@ -5,7 +5,7 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
@@ -213,16 +213,16 @@ class _KernelText:
         self._tiles = []
 
     def _begin(self, version: Version) -> None:
-        """Prepares the text of a version: from now on, elements in its registers are read and written there, and the variables of
-        its loops have their C names.
-        """
+        """Prepares the text of a version: from now on, elements in its registers are read and written there."""
         self._version, self._registers, self._staged = version, version.registers, version.staged
         is_whole = version is self._launch.versions[0]
         self._unrolled = {axis.item for axis in self._launch.blocks if is_whole and axis.items > 1}
-        self._names = {**self._outer, **loop_names(version, self._launch, self._outer, self._scop)}
-        self._renaming = {name: variable(new) for name, new in self._names.items() if new != name}
+        self._loop_names = loop_names(version, self._launch, self._call(self._outer), self._scop)
 
-    # -- what a thread runs ---------------------------------------------------------------------------------------
+    def _call(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        """Returns the names, after making expressions have these C names in place of the program's from now on."""
+        self._names, self._renaming = names, {name: variable(new) for name, new in names.items() if new != name}
+        return names
 
     def _lines(self, node: Node) -> Iterator[str]:
         """Yields the C lines of a node, without indentation around them."""
@@ -231,6 +231,7 @@ class _KernelText:
         elif isinstance(node, Guard):
             yield from self._block(f"if ({condition(self._renamed(node.condition), self._use)})", node.body)
         elif isinstance(node, Loop):
+            self._call({**self._names, node.var: self._loop_names.get(id(node), self._names.get(node.var, ""))})
             together = next((each for each in self._version.fragments if each.loop is node), None)
             if together is not None:
                 yield from self._fragments(together)

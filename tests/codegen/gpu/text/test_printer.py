@@ -148,7 +148,22 @@ def test_sizes_that_are_clear_where_a_thread_runs_have_no_tests():
         return y
 
     text = polyml.kernel(inner).inspect_opencl("f64[:, :]")
-    assert "[i*(x_1 - 2) + j] = x[i*x_1 + j];" in text and "?" not in text
+    assert "[d0*(x_1 - 2) + d1] = x[d0*x_1 + d1];" in text and "?" not in text
+
+
+def test_loops_that_follow_one_another_have_their_own_names():
+    """They have one variable in the program, which in the first part goes through k, and in the second one through items."""
+
+    def product_and_sum(C, A, B, D):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += A[i, k] * B[k, j]
+                D[i, j] = C[i, j] + D[i, j]
+
+    text = polyml.kernel(product_and_sum).inspect_opencl(*["f64[:, :]"] * 4)
+    assert "for (long k = 0; k < A_1; k++) {" in text and "C[(i + i_item)*C_1 + j + j_item] += A[(i + i_item)*A_1 + k]" in text
+    assert "D[(i + i_item)*D_1 + j + j_item] = C[(i + i_item)*C_1 + j + j_item] + D" in text
 
 
 def test_a_kernel_without_instances_does_nothing():
