@@ -23,7 +23,7 @@ def test_kernels_equal_their_references(name):
 
 
 def test_random_programs_equal_plain_python():
-    assert not any(each.problem or each.refused for each in outcomes("no such kernel", range(1, 6)))
+    assert not any(each.problem or each.refused for each in outcomes("no such kernel", range(1, 4)))
 
 
 @pytest.mark.parametrize("order", ORDERS)
