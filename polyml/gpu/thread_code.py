@@ -10,9 +10,11 @@ not loaded, what comes from shared memory is loaded from there, and the copies t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count, product
+from math import prod
 
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers
@@ -34,6 +36,7 @@ class Place:
     conditions: what holds of them.
     values: { name in the program -> its value, an expression of `dims` }.
     unrolled: { name in `dims` of an unrolled loop -> how many iterations it has }.
+    bounds: { name in `dims` of a loop of the source, innermost last -> those of the conditions that bound it }.
     loops: the names of the thread's own loops, outermost first.
     renamed: { variable of a loop over a thread's items -> the name that the items along that axis have }.
     """
@@ -42,12 +45,39 @@ class Place:
     conditions: tuple[Condition, ...]
     values: Mapping[str, Affine]
     unrolled: Mapping[str, int] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[Condition, ...]] = field(default_factory=dict)
     loops: tuple[str, ...] = ()
     renamed: Mapping[str, Affine] = field(default_factory=dict)
 
     def where(self, *conditions: Condition) -> Place:
         """Returns the place inside a test of conditions, given in names of the program."""
         return replace(self, conditions=(*self.conditions, *(each.substitute(self.values) for each in conditions)))
+
+    def until(self, *ends: Affine) -> Place:
+        """Returns the place inside the innermost loop where that ends before any of the expressions of names of the program is negative."""
+        dim, more = self.dims[-1], tuple(Compare(">=", end.substitute(self.values)) for end in ends)
+        return replace(self, conditions=(*self.conditions, *more), bounds={**self.bounds, dim: (*self.bounds[dim], *more)})
+
+    def without(self, dims: Set[str]) -> Place:
+        """Returns the place outside of loops that surely run, whose variables no condition relates to others."""
+        conditions = tuple(each for each in self.conditions if not dims & each.names)
+        return replace(self, dims=tuple(each for each in self.dims if each not in dims), conditions=conditions)
+
+    def hoisted(self, names: Set[str]) -> tuple[Place, tuple[str, ...]]:
+        """Returns the place outside of those innermost loops of which the subscripts, with these names, are independent, and the names of the
+        loops for people. It is where the loop begins: it has to run once.
+        """
+        place, held = self, []
+        for dim, bounds in reversed([*self.bounds.items()]):
+            others = [each for each in place.conditions if each not in bounds and dim in each.names]
+            if dim in names or others or place.dims[-1] != dim:
+                break
+            first = (each.substitute({dim: Affine()}) for each in bounds)
+            kept = tuple(each for each in place.conditions if each not in bounds)
+            known = {name: each for name, each in place.bounds.items() if name != dim}
+            held.append(place.loops[-1])
+            place = replace(place, dims=place.dims[:-1], conditions=(*kept, *first), bounds=known, loops=place.loops[:-1])
+        return place, tuple(reversed(held))
 
     def inside(self, names: Sequence[str], first: Affine, step: int, count: int | None = None, label: str = "") -> Place:
         """Returns the place inside a loop without an end.
@@ -59,12 +89,13 @@ class Place:
         """
         dim = f"n{len(self.dims)}'"
         value = first.substitute(self.values) + variable(dim) * step
-        ends = [Compare(">=", variable(dim))] + ([] if count is None else [Compare(">=", Affine(count - 1) - variable(dim))])
+        ends = (Compare(">=", variable(dim)), *([] if count is None else [Compare(">=", Affine(count - 1) - variable(dim))]))
         return Place(
             (*self.dims, dim),
             (*self.conditions, *ends),
             {**self.values, **dict.fromkeys(names, value)},
             self.unrolled if count is None else {**self.unrolled, dim: count},
+            {**self.bounds, dim: ends} if label else self.bounds,
             (*self.loops, label) if label else self.loops,
             self.renamed,
         )
@@ -84,7 +115,6 @@ class Touch:
     subscripts: of the element, in the array or in the tile, expressions of the place's `dims`.
     held: the names of the loops over which registers hold the element.
     is_copy: whether it is part of a copy to shared memory.
-    times: how often the text does it where the same element is in a register after the first time: iterations of unrolled loops.
     may: whether data decide whether it happens.
     """
 
@@ -96,7 +126,6 @@ class Touch:
     subscripts: tuple[Affine, ...]
     held: tuple[str, ...] = ()
     is_copy: bool = False
-    times: int = 1
     may: bool = False
 
     @property
@@ -176,7 +205,7 @@ def _instances(nodes: Sequence[Node], place: Place) -> Iterator[tuple[str, Place
 def looped(loop: Loop, place: Place) -> Place:
     """Returns the place inside a loop."""
     inner = place.inside((loop.var,), extremum("max", loop.lower), loop.step, label=loop.name or loop.var)
-    return inner.where(*(Compare(">=", upper - variable(loop.var)) for upper in loop.upper))
+    return inner.until(*(upper - variable(loop.var) for upper in loop.upper))
 
 
 class _VersionWalk:
@@ -189,17 +218,20 @@ class _VersionWalk:
         self._counts = {axis.item: axis.items for axis in launch.blocks if is_whole and axis.items > 1}
         self._held: tuple[Registers, ...] = ()  # of the loops around
         self._tiles: tuple[SharedTile, ...] = ()  # that the loops around have filled
+        self._body = 0  # the number of the body of the innermost loop that is not unrolled
+        self._bodies = count(1)
+        self._loaded: set[object] = set()  # what was loaded before, in which body
         self._written = {scop.statements[node.statement].write.array for each in launch.versions for node in instances(each.body)}
 
     @cached_property
     def _threads(self) -> tuple[Affine, int]:
         """Returns the number of a thread in its block, and how many threads the block has."""
-        linear, count = Affine(), 1
+        linear, threads = Affine(), 1
         for number, axis in enumerate(self._launch.axes[:3]):
             if axis.threads > 1:
-                linear = linear + variable(thread_dim(number)) * count
-            count *= axis.threads
-        return linear, count
+                linear = linear + variable(thread_dim(number)) * threads
+            threads *= axis.threads
+        return linear, threads
 
     def version(self, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores of the whole version, in order."""
@@ -236,17 +268,23 @@ class _VersionWalk:
 
     def _plain(self, loop: Loop, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores inside a loop whose iterations follow one another."""
-        count = self._counts.get(loop.name)
-        if count is None:
-            yield from self.nodes(loop.body, looped(loop, place))
+        items = self._counts.get(loop.name)
+        if items is None:
+            yield from self._inside(loop, looped(loop, place))
             return
-        inner = place.inside((loop.var, loop.name), Affine(), 1, count)
+        inner = place.inside((loop.var, loop.name), Affine(), 1, items)
         yield from self.nodes(loop.body, replace(inner, renamed={**inner.renamed, loop.var: variable(loop.name)}))
+
+    def _inside(self, loop: Loop, place: Place) -> Iterator[Touch]:
+        """Yields the loads and stores of a loop's body. place: inside the loop."""
+        before, self._body = self._body, next(self._bodies)
+        yield from self.nodes(loop.body, place)
+        self._body = before
 
     def _filled(self, held: Registers, place: Place, is_write: bool) -> Iterator[Touch]:
         """Yields the loads that fill registers before a loop, or the stores of what they have after it."""
-        for name, count in held.items:
-            place = place.inside((name,), Affine(), 1, count)
+        for name, items in held.items:
+            place = place.inside((name,), Affine(), 1, items)
         statement, access = next(
             (node.statement, access)
             for node in instances(held.loop.body)
@@ -285,7 +323,7 @@ class _VersionWalk:
         before, self._tiles = self._tiles, (*staged.tiles, *self._tiles)
         inner = place.inside((loop.var,), variable(staged.chunk), 1, label=loop.name or loop.var)
         limits = (*ends, variable(staged.chunk) + (staged.length - 1))
-        yield from self.nodes(loop.body, inner.where(*(Compare(">=", end - variable(loop.var)) for end in limits)))
+        yield from self._inside(loop, inner.until(*(end - variable(loop.var) for end in limits)))
         self._tiles = before
 
     def _copy(self, tile: SharedTile, place: Place, ends: Sequence[Affine]) -> Iterator[Touch]:
@@ -321,19 +359,56 @@ class _VersionWalk:
             if any(held.array == access.array for held in self._held) or not is_write and (access.array, subscripts) in seen:
                 continue
             seen.add((access.array, subscripts))
-            yield self._access(statement.name, access, subscripts, place, is_write)
+            yield from self._access(statement.name, access, subscripts, place, is_write)
 
-    def _access(self, statement: str, access: Access, subscripts: tuple[Affine, ...], place: Place, is_write: bool) -> Touch:
-        """Returns a load or store of a statement. subscripts: in names of the program."""
+    def _access(
+        self, statement: str, access: Access, subscripts: tuple[Affine, ...], place: Place, is_write: bool
+    ) -> Iterator[Touch]:
+        """Yields the loads or the store that an access of a statement becomes. subscripts: in names of the program."""
         text = f"{access_text(access)} of {statement}"
         for tile in self._tiles:
             indices = _indices(tile, subscripts, place) if tile.array == access.array else None
             if indices is not None:
-                return _shared_by_items(
+                yield from self._loads(
                     Touch(text, access.array, is_write, tile, place, tuple(map(place.index, indices)), may=access.may)
                 )
+                return
         found = Touch(text, access.array, is_write, None, place, tuple(map(place.index, subscripts)), may=access.may)
-        return found if access.array in self._written else _shared_by_items(found)
+        if access.may or access.array in self._written:
+            yield found
+        else:
+            yield from self._loads(found)
+
+    def _loads(self, touch: Touch) -> Iterator[Touch]:
+        """Yields a load of what the launch does not write as the compiler makes it: once for all unrolled iterations and statements of a
+        loop's body that load the element, and outside of the innermost loops in which the element is the same.
+        """
+        place = touch.place
+        dims = [dim for dim in place.unrolled if dim in place.dims]
+        if any(dim in each.names and len(each.names) > 1 for dim in dims for each in place.conditions):
+            yield touch
+            return
+        used = frozenset().union(*(each.names for each in touch.subscripts))
+        moving = [dim for dim in dims if dim in used]
+        bare = place.without({*dims})
+        new: dict[object, tuple[Affine, ...]] = {}
+        for at in product(*(range(place.unrolled[dim]) for dim in moving)):
+            items = {dim: Affine(number) for dim, number in zip(moving, at)}
+            subscripts = tuple(each.substitute(items) for each in touch.subscripts)
+            key = self._body, touch.array, touch.tile, bare.conditions, subscripts
+            if key not in self._loaded:
+                new[key] = subscripts
+        self._loaded |= new.keys()
+        if len(new) == prod(place.unrolled[dim] for dim in moving):
+            yield _hoisted(replace(touch, place=place.without({*dims} - {*moving})))
+        else:
+            yield from (_hoisted(replace(touch, place=bare, subscripts=each)) for each in new.values())
+
+
+def _hoisted(touch: Touch) -> Touch:
+    """Returns the load outside of the innermost loops in which its element is the same."""
+    place, held = touch.place.hoisted(frozenset().union(*(each.names for each in touch.subscripts)))
+    return replace(touch, place=place, held=(*held, *touch.held))
 
 
 def _indices(tile: SharedTile, subscripts: tuple[Affine, ...], place: Place) -> tuple[Affine, ...] | None:
@@ -343,22 +418,6 @@ def _indices(tile: SharedTile, subscripts: tuple[Affine, ...], place: Place) -> 
         if here == [each + more for each, more in zip(first, offset)]:
             return tile.indices(offset)
     return None
-
-
-def _shared_by_items(touch: Touch) -> Touch:
-    """Returns the access outside of those unrolled loops around it in all of whose iterations it is the same: the compiler keeps what
-    it has loaded in a register.
-    """
-    place = touch.place
-    used = frozenset().union(*(each.names for each in touch.subscripts))
-    others = [each for each in place.conditions if len(each.names) > 1]
-    for dim, count in place.unrolled.items():
-        if dim in used or any(dim in each.names for each in others):
-            continue
-        conditions = tuple(each for each in place.conditions if dim not in each.names)
-        place = replace(place, dims=tuple(each for each in place.dims if each != dim), conditions=conditions)
-        touch = replace(touch, times=touch.times * count)
-    return replace(touch, place=place)
 
 
 def tiles_of(version: Version) -> tuple[SharedTile, ...]:

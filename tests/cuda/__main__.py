@@ -9,6 +9,9 @@ or that makes a mistake, such as a race. The exit status is 1 where one is wrong
 
 --mutate leaves out each barrier of ten kernels in turn, moves each bound by one, and undoes each swizzle on one side, and prints which of these
 mistakes nobody notices. The exit status is 1 where there is no known reason for that.
+
+--predicted prints, for six kernels, the requests, sectors, wavefronts and bank conflicts that the report on a GPU predicts beside those that the
+emulator counts, and registers and shared memory beside what ptxas says. The exit status is 1 where a number is wrong.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from itertools import chain
 
 from polyml.runtime.gpu.toolkit.nvidia import ARCHITECTURES
 from polyml.schedule.gpu import launch_plan
+from tests.cuda import predicted
 from tests.cuda.compiler import Compiled, compiled, nvcc
 from tests.cuda.emulator import campaign
 from tests.cuda.emulator.launches import ORDERS, Run
@@ -44,7 +48,10 @@ def main() -> int:
     parser.add_argument("--order", default="forward", choices=ORDERS, help="in which the emulated threads of a block run")
     parser.add_argument("--tile", metavar="TX,TY,IX,IY", help="threads along x and y and iterations of each, of register tiles")
     parser.add_argument("--mutate", action="store_true", help="try mistakes in ten kernels, which the emulator has to find")
+    parser.add_argument("--predicted", action="store_true", help="compare the report on a GPU with the emulator and ptxas")
     options = parser.parse_args()
+    if options.predicted:
+        return 1 if predicted.table(options.only) else 0
     if options.mutate:
         launch_plan.TILE = SMALL_TILE
         return report([each for each in subjects() if options.only in each.name], why_equivalent)

@@ -13,19 +13,20 @@ from polyml.runtime.gpu.toolkit.nvidia import ARCHITECTURES, tool  # noqa: F401 
 
 _ENTRY = re.compile(
     r"Compiling entry function '(\w+)'.*?Function properties for \1\n\s+(\d+) bytes stack frame, (\d+) bytes spill stores"
-    r".*?Used (\d+) registers",
+    r".*?Used (\d+) registers(?:[^\n]*?, (\d+) bytes smem)?",
     re.DOTALL,
 )
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What ptxas says of a kernel. spilled: bytes stored for want of registers."""
+    """What ptxas says of a kernel. spilled: bytes stored for want of registers. shared_bytes: shared memory of a block."""
 
     name: str
     registers: int
     stack_bytes: int
     spilled: int
+    shared_bytes: int = 0
 
 
 def nvcc() -> str | None:
@@ -62,5 +63,6 @@ def compiled(text: str, architecture: str, compiler: str) -> list[Compiled]:
     if ran.returncode:
         raise ValueError(ran.stderr)
     return [
-        Compiled(name, int(registers), int(stack), int(spilled)) for name, stack, spilled, registers in _ENTRY.findall(ran.stderr)
+        Compiled(name, int(registers), int(stack), int(spilled), int(shared or 0))
+        for name, stack, spilled, registers, shared in _ENTRY.findall(ran.stderr)
     ]

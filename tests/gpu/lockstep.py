@@ -1,6 +1,8 @@
 """The threads of a block run in step, a NumPy array for each integer with one number for each thread: what their requests move.
 
 An oracle for the model of `polyml.gpu`: it has loops, tests and copies from the program as the printer has them, no sets and no formulas.
+Compilers keep what they have loaded of an array that is not written: in the body of a loop an element is loaded once, unrolled loops inside
+being a part of it, and not again in the next iterations of the innermost loops whose variables its subscripts do not have.
 """
 
 from collections import Counter
@@ -55,6 +57,7 @@ class Block:
     def __init__(self, scop, launch, sizes, env, counts):
         self.scop, self.launch, self.sizes, self.counts = scop, launch, sizes, counts
         self.table = AccessTable(scop.context)
+        self.written = {scop.statements[n.statement].write.array for v in launch.versions for n in instances_of(v.body)}
         threads = [axis.threads for axis in launch.axes[:3]]
         self.count = prod(threads)
         self.number = np.arange(self.count)
@@ -76,7 +79,8 @@ class Block:
             assert not (mask & ~rest).any(), "two versions of one thread"
             rest = rest & ~mask
             self.registers, self.staged = version.registers, version.staged
-            self.filled, self.tiles = [], list(version.filled)
+            self.filled, self.tiles, self.loaded = [], list(version.filled), set()
+            self.around = []  # (variable, number of the iteration) of the loops that are not unrolled, or None for a test
             self.unrolled = {axis.item for axis in self.launch.blocks if version is self.launch.versions[0] and axis.items > 1}
             for tile in version.filled if mask.any() else ():
                 assert mask.all(), "all threads of the block copy"
@@ -90,7 +94,9 @@ class Block:
             if isinstance(node, Instance):
                 self.instance(node, env, mask, items)
             elif isinstance(node, Guard):
+                self.around.append((node.condition.names, None, ()))
                 self.nodes(node.body, env, mask & holds(node.condition, env), items)
+                self.around.pop()
             else:
                 self.loop(node, env, mask, items)
 
@@ -124,11 +130,19 @@ class Block:
 
     def iterations(self, loop, first, last, env, mask, items):
         is_item = loop.name in self.unrolled
-        at = np.array(first)
+        at, number = np.array(first), 0
         while (mask & (at <= last)).any():
             here = {**env, loop.var: at, **({loop.name: at} if is_item else {})}
-            self.nodes(loop.body, here, mask & (at <= last), {**items, loop.var: loop.name} if is_item else items)
-            at = at + loop.step
+            if is_item:
+                self.nodes(loop.body, here, mask & (at <= last), {**items, loop.var: loop.name})
+            else:
+                before, self.loaded = self.loaded, set()
+                ends = frozenset().union(*(e.names for e in (*loop.lower, *loop.upper)))
+                self.around.append(({loop.var}, number, ends))
+                self.nodes(loop.body, here, mask & (at <= last), items)
+                self.around.pop()
+                self.loaded = before
+            at, number = at + loop.step, number + 1
 
     def fill(self, held, env, mask, is_write):
         names = [name for name, _ in held.items]
@@ -161,13 +175,34 @@ class Block:
             if any(held.array == access.array for held in self.filled) or not is_write and (access.array, subscripts) in seen:
                 continue
             seen.add((access.array, subscripts))
+            where = mask
+            if not is_write and access.array not in self.written and not access.may:
+                names = frozenset().union(*(e.names for e in subscripts))
+                where = self.again(names, [value(e, env) for e in subscripts], access.array, mask)
             tile, index = next(
                 ((t, index) for t in self.tiles if (index := self.index(t, access.array, subscripts, items))), (None, ())
             )
             if tile is None or is_write:
-                self.request(access.array, subscripts, env, mask, is_write)
+                self.request(access.array, subscripts, env, where, is_write)
             else:
-                self.shared(tile, [value(each, env) for each in index], mask, False)
+                self.shared(tile, [value(each, env) for each in index], where, False)
+
+    def again(self, names, at, array, mask):
+        """The lanes that have to load an element, since no register has it."""
+        tests = set()
+        for variables, number, ends in reversed(self.around):
+            if number is None:
+                tests |= variables
+            elif variables & names or variables & tests:
+                break
+            elif number:
+                return np.zeros_like(mask)
+            tests |= {*ends}
+        key = array, mask.tobytes(), tuple(np.broadcast_to(each, self.count).tobytes() for each in at)
+        if key in self.loaded:
+            return np.zeros_like(mask)
+        self.loaded.add(key)
+        return mask
 
     @staticmethod
     def index(tile, array, subscripts, items):

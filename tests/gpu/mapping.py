@@ -65,5 +65,5 @@ def predicted(found):
         assert made.accuracy == "exact"
         moved = made.sectors if touch.tile is None else made.wavefronts
         key = each.access.version, touch.array, touch.is_write, "global" if touch.tile is None else "shared"
-        sums[key] += np.array((made.requests, made.lanes, moved)) * touch.times
+        sums[key] += np.array((made.requests, made.lanes, moved))
     return {key: tuple(map(int, each)) for key, each in sums.items()}

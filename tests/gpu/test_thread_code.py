@@ -28,9 +28,6 @@ def test_what_registers_hold_is_loaded_and_stored_once():
         ("store C[i, j] of S0", (), ("k",)),
     ]  # fmt: skip
     by_text = {each.touch.text: each for each in found if not each.touch.is_write}
-    assert {text: each.touch.times for text, each in by_text.items() if each.touch.tile is not None} == {
-        "A[i, k] of S0": 8, "B[k, j] of S0": 8,
-    }  # fmt: skip
     assert by_text["B[k, j] of S0"].points.count_val().to_python() == 32 * 16 * 16 * 8
 
 
@@ -60,6 +57,43 @@ def test_threads_of_a_warp_are_in_their_nth_iterations_together():
     load = next(each for each in found_in(tails, [(40, 40), 40]) if each.touch.array == "A")
     *_, counter = load.touch.place.dims
     assert load.step("t0'") == 41 * 8 and load.step(counter) == 40 * 8
+
+
+def test_rows_of_a_thread_share_what_they_load():
+    """Four rows: six elements of the column in the middle, and four on both sides."""
+    found = found_in(kernels.five_point, [(66, 66), (66, 66)])
+    whole = [each for each in found if each.version == 0 and not each.touch.is_write]
+    counts = {}
+    for each in whole:
+        counts[each.touch.text] = counts.get(each.touch.text, 0) + each.points.count_val().to_python()
+    assert sorted(count // min(counts.values()) for count in counts.values()) == [1, 1, 4, 4, 4]
+
+
+def test_what_does_not_move_is_loaded_outside_of_the_innermost_loops():
+    def product(A, x, B):
+        for i in range(B.shape[0]):
+            for j in range(B.shape[1]):
+                for k in range(A.shape[1]):
+                    for m in range(x.shape[0]):
+                        B[i, j] += A[i, k] * x[m]
+
+    found = {
+        text: (loops, held)
+        for text, loops, held in summary(found_in(product, [(5, 6), 7, (5, 4)], block=(4, 2)))
+        if "store" not in text
+    }
+    assert found["A[i, k] of S0"] == (("k",), ("m",)) and found["x[m] of S0"] == (("k", "m"), ())  # k is not innermost
+
+
+def test_a_load_under_a_test_stays_there():
+    def switched(A, x):
+        for i in range(x.shape[0]):
+            for k in range(x.shape[0]):
+                if k < i:
+                    x[i] += A[i]
+
+    found = [(loops, held) for text, loops, held in summary(found_in(switched, [9, 9])) if text.startswith("A")]
+    assert found in ([(("k",), ())], [((), ("k",))])
 
 
 def test_launches_of_a_loop_of_the_host():

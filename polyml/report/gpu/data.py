@@ -76,7 +76,6 @@ def _access(counted: CountedAccess, each: Launches) -> dict[str, object]:
         "held": list(touch.held),
         "in": place_of(counted.access, each),
         "tile": tile_text(touch.tile),
-        "times_in_unrolled_loops": touch.times,
         "bytes_to_next_thread": counted.step,
         **plain(counted.requests),
     }

@@ -1,0 +1,146 @@
+"""What the report on a GPU predicts of six kernels, against what the emulator counts on their CUDA text and what ptxas says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml import kernels
+from polyml.codegen.gpu.text.dialect import DIALECTS
+from polyml.codegen.gpu.text.names import named
+from polyml.codegen.gpu.text.printer import source
+from polyml.gpu.launch_model import modelled
+from polyml.gpu.launches import Launches
+from polyml.gpu.warps.requests import GlobalRequests
+from tests.cuda.compiler import compiled, nvcc
+from tests.cuda.emulator.driver import counted
+from tests.gpu import kernels as small
+from tests.gpu.mapping import H100, program_of
+
+DTYPES = (np.float32, np.float64)
+LIMIT, SHARE = 16, 0.15  # registers that an estimate may be off, or the share of those that there are
+
+
+def contraction(C, A, B):
+    for a in range(C.shape[0]):
+        for b in range(C.shape[1]):
+            for c in range(C.shape[2]):
+                for d in range(A.shape[2]):
+                    for e in range(A.shape[3]):
+                        C[a, b, c] += A[a, b, d, e] * B[d, e, c]
+
+
+def column_sums(A, total):
+    for j in range(A.shape[1]):
+        for i in range(A.shape[0]):
+            total[j] += A[i, j]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel with the sizes of calls: whole tiles and cut ones. Where a thread has 8 iterations, it has all of them or none: the emulator
+    counts as one request what threads access for the n-th time, not in the n-th iteration of each loop.
+    """
+
+    name: str
+    function: object
+    calls: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def arguments(self, call: Sequence[tuple[int, ...]], dtype: type) -> list[object]:
+        rng = np.random.default_rng(0)
+        return [shape if isinstance(shape, int) else 1 + rng.random(shape).astype(dtype) for shape in call]
+
+
+SUBJECTS = (
+    Subject("gemm", small.gemm, (((128, 128), (128, 32), (32, 128)), ((136, 152), (136, 21), (21, 152)))),
+    Subject("transpose", small.transpose, (((64, 96), (96, 64)), ((45, 71), (71, 45)))),
+    Subject("jacobi_2d", kernels.load("jacobi_2d").kernel, ((3, (66, 66), (66, 66)), (2, (45, 71), (45, 71)))),
+    Subject("column_sums", column_sums, (((40, 128), (128,)), ((33, 141), (141,)))),
+    Subject("trisolv", kernels.load("trisolv").kernel, (((40, 40), (40,), (40,)),)),
+    Subject("contraction", contraction, (((4, 8, 64), (4, 8, 3, 4), (3, 4, 64)), ((3, 8, 40), (3, 8, 2, 3), (2, 3, 40)))),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A number that is predicted, and what it is.
+
+    launch: the kernel. what: of which accesses to which array.
+    """
+
+    launch: str
+    what: str
+    predicted: int
+    found: int
+
+    @property
+    def is_right(self) -> bool:
+        if self.what != "registers":
+            return self.predicted == self.found
+        return abs(self.predicted - self.found) <= max(LIMIT, SHARE * self.found)
+
+
+def table(only: str = "") -> int:
+    """Prints what is predicted and what is found, and returns how many numbers are wrong."""
+    compiler, wrong = nvcc(), 0
+    for subject in SUBJECTS:
+        for dtype in DTYPES if only in subject.name else ():
+            for call in subject.calls:
+                arguments = subject.arguments(call, dtype)
+                rows = [*requests_of(subject, arguments), *(resources_of(subject, arguments, compiler) if compiler else ())]
+                sizes = ", ".join(" x ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in call)
+                print(f"{subject.name} {np.dtype(dtype).name}: {sizes}", flush=True)
+                for row in rows:
+                    print(f"  {row.launch:14} {row.what:36} {row.predicted:>9,} {row.found:>9,}{'' if row.is_right else '  WRONG'}")
+                wrong += sum(not row.is_right for row in rows)
+    print(f"{wrong} numbers are wrong")
+    return wrong
+
+
+def resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -> Iterator[Compared]:
+    """Yields the registers and the shared memory of each kernel, of one call."""
+    mapped, program, sizes = program_of(subject.function, arguments)
+    made = {each.name: each for each in compiled(source(program, DIALECTS["cuda"], strict=False).text, "sm_90", compiler)}
+    for launches in modelled(program, mapped, sizes, H100):
+        yield Compared(launches.name, "registers", launches.registers, made[launches.name].registers)
+        yield Compared(launches.name, "shared bytes", launches.shared_bytes, made[launches.name].shared_bytes)
+
+
+def requests_of(subject: Subject, arguments: Sequence[object]) -> Iterator[Compared]:
+    """Yields requests, sectors, wavefronts and bank conflicts of each array, of one call."""
+    mapped, program, sizes = program_of(subject.function, arguments)
+    made = counted(subject.function, *(np.copy(each) if isinstance(each, np.ndarray) else each for each in arguments))
+    found: Counter[tuple[str, str, str]] = Counter()
+    for each in made:
+        access = f"{'stores' if each.is_write else 'loads'} of {each.array}"
+        found[each.kernel, access, "requests"] += each.requests
+        if each.is_shared:
+            found[each.kernel, access, "wavefronts"] += each.wavefronts
+            found[each.kernel, access, "bank conflicts"] += each.wavefronts - each.least_wavefronts
+        else:
+            found[each.kernel, access, "sectors"] += each.sectors
+    expected: Counter[tuple[str, str, str]] = Counter()
+    for launches in modelled(program, mapped, sizes, H100):
+        expected.update(_predicted(launches))
+    for key in sorted({*found, *expected}):
+        yield Compared(key[0], f"{key[2]}, {key[1]}", expected[key], found[key])
+
+
+def _predicted(launches: Launches) -> Counter[tuple[str, str, str]]:
+    """Returns what the model counts, summed over the accesses to each array."""
+    expected: Counter[tuple[str, str, str]] = Counter()
+    for each in launches.accesses:
+        touch, made = each.access.touch, each.requests
+        assert made.accuracy == "exact"
+        tile = "_tile" if touch.tile is not None else ""
+        access = f"{'stores' if touch.is_write else 'loads'} of {named(touch.array)}{tile}"
+        expected[launches.name, access, "requests"] += made.requests
+        if isinstance(made, GlobalRequests):
+            expected[launches.name, access, "sectors"] += made.sectors
+        else:
+            expected[launches.name, access, "wavefronts"] += made.wavefronts
+            expected[launches.name, access, "bank conflicts"] += made.conflicts
+    return expected
