@@ -255,16 +255,19 @@ class _VersionWalk:
     def _loop(self, loop: Loop, place: Place) -> Iterator[Touch]:
         held = next((each for each in self._version.registers if each.loop is loop and each not in self._held), None)
         if held is None:
-            yield from self._plain(loop, place)
+            yield from self._unheld(loop, place)
             return
-        runs = (Compare(">=", last - first) for first in loop.lower for last in loop.upper)
-        place = place.where(*runs)
+        place = place.where(held.runs)
         yield from self._filled(held, place, is_write=False)
         before, self._held = self._held, (*self._held, held)
-        staged = next((each for each in self._version.staged if each.loop is loop), None)
-        yield from self._plain(loop, place) if staged is None else self._chunks(staged, place)
+        yield from self._unheld(loop, place)
         self._held = before
         yield from self._filled(held, place, is_write=True)
+
+    def _unheld(self, loop: Loop, place: Place) -> Iterator[Touch]:
+        """Yields the loads and stores inside a loop for which registers are filled, if they are."""
+        staged = next((each for each in self._version.staged if each.loop is loop), None)
+        yield from self._plain(loop, place) if staged is None else self._chunks(staged, place)
 
     def _plain(self, loop: Loop, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores inside a loop whose iterations follow one another."""
@@ -341,7 +344,9 @@ class _VersionWalk:
             quotient = floor_div(at, inner)
             positions[id(each)] = quotient if each is moving[0] else modulo(quotient, each.extent)
             inner *= each.extent
-        limits = [Compare(">=", place.index(end) - positions[id(each)]) for each in moving if each.moves for end in ends]
+        limits = [
+            Compare(">=", each.inside(positions[id(each)], place.index(end))) for each in moving if each.moves for end in ends
+        ]
         element = replace(element, conditions=(*element.conditions, *limits))
         subscripts = tuple(place.index(each.first) + positions.get(id(each), Affine()) for each in tile.dimensions)
         text = f"{tile.array} to shared memory"

@@ -49,6 +49,14 @@ def contraction(A, B, C):
                     C[i, j] += A[i, k, m] * B[m, j, k]
 
 
+def triangles(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                for m in range(k, A.shape[1] - 2):
+                    C[i, j] += A[i, k] * B[m, j]
+
+
 def correlation(x, A, y):
     for i in range(y.shape[0]):
         for j in range(y.shape[1]):
@@ -63,6 +71,7 @@ SHAPES: dict[Callable[..., None], tuple[tuple[int, ...], ...]] = {
     upper: ((70, 70), (70, 70)),
     convolution: ((3, 12, 22), (9, 3, 3, 3), (9, 10, 20)),
     contraction: ((17, 5, 19), (19, 20, 5), (17, 20)),
+    triangles: ((17, 7), (7, 20), (17, 20)),
     correlation: ((40,), (17, 21), (17, 20)),
 }
 NAMES = {function.__name__: function for function in SHAPES}

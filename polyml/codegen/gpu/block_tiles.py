@@ -21,7 +21,7 @@ from itertools import islice, product
 from math import prod
 from types import MappingProxyType
 
-from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, SharedTile, TileDimension
+from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, Interval, SharedTile, dimension_of, thread_intervals
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.program import Instance, Loop, Node
 from polyml.model.core.scop import Scop
@@ -29,21 +29,6 @@ from polyml.quasi_affine.affine import Affine, variable
 
 LINE_BYTES = 128  # of a first-level cache, and of shared memory's banks together
 WARP = 32  # threads
-
-
-@dataclass(frozen=True)
-class _Interval:
-    """An _Interval is what a name in a subscript stands for in a block: `first` plus `index` times `step`, for an index of 0 to
-    `count` - 1.
-
-    first: the same for all threads.
-    index: an expression of names that C text has.
-    """
-
-    first: Affine
-    index: Affine
-    count: int
-    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,7 +41,7 @@ class _Read:
 
     array: str
     subscripts: tuple[Affine, ...]
-    inner: Mapping[str, _Interval]
+    inner: Mapping[str, Interval]
 
 
 def block_tiles(
@@ -121,10 +106,10 @@ def _tile(reads: Sequence[_Read], blocks: Sequence[BlockAxis]) -> SharedTile | N
     """
     constants = [[each.constant for each in read.subscripts] for read in reads]
     least, most = ([end(each) for each in zip(*constants)] for end in (min, max))
-    names: dict[str, _Interval] = dict(reads[0].inner)
-    for axis in blocks:
-        names[axis.start] = _Interval(variable(axis.block), variable(axis.thread), axis.threads, axis.thread_step)
-    found = [_dimension(Affine(low, value.terms), high - low, names) for value, low, high in zip(reads[0].subscripts, least, most)]
+    names = {**reads[0].inner, **thread_intervals(blocks)}
+    found = [
+        dimension_of(Affine(low, value.terms), high - low, names) for value, low, high in zip(reads[0].subscripts, least, most)
+    ]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return None
@@ -133,29 +118,9 @@ def _tile(reads: Sequence[_Read], blocks: Sequence[BlockAxis]) -> SharedTile | N
     return SharedTile(reads[0].array, base, tuple(known), tuple(offsets), padding=1)
 
 
-def _dimension(value: Affine, more: int, names: Mapping[str, _Interval]) -> TileDimension | None:
-    """Returns what a tile has along a dimension whose subscripts are `value`, and up to `more` above it; None where the value is not
-    linear in the names.
-    """
-    first, index, extent = Affine(value.constant), Affine(), 1 + more
-    for atom, factor in value.terms:
-        interval = names.get(atom) if isinstance(atom, str) else None
-        if interval is None:
-            if not isinstance(atom, str) and atom.names & names.keys():
-                return None
-            first = first + Affine(0, ((atom, factor),))
-            continue
-        step = factor * interval.step
-        width = abs(step) * (interval.count - 1)
-        first = first + interval.first * factor - (width if step < 0 else 0)
-        index = index + interval.index * step + (width if step < 0 else 0)
-        extent += width
-    return TileDimension(first, extent, index)
-
-
 def _reads(
     nodes: Sequence[Node],
-    inner: Mapping[str, _Interval],
+    inner: Mapping[str, Interval],
     items: Mapping[str, int],
     scop: Scop,
     table: AccessTable,
@@ -177,7 +142,7 @@ def _reads(
         elif isinstance(node, Loop) and node.step == 1 and _is_constant(node):
             first, last = node.lower[0].constant, node.upper[0].constant
             name = node.name if node.name in items else node.var
-            within = {**inner, name: _Interval(Affine(first), variable(name) - first, last - first + 1)}
+            within = {**inner, name: Interval(Affine(first), variable(name) - first, last - first + 1)}
             yield from _reads(node.body, within, items, scop, table, {**names, node.var: variable(name)})
 
 

@@ -103,7 +103,13 @@ def fragments(
     """
     loop, runs = held.loop, instances_of(held)
     own = {name for axis in axes for name in (axis.start, axis.item)}
-    if len(axes) != 2 or len(runs) != 1 or loop.step != 1 or any(own & each.names for each in (*loop.lower, *loop.upper)):
+    if (
+        len(axes) != 2
+        or len(runs) != 1
+        or held.innermost is not loop
+        or loop.step != 1
+        or any(own & each.names for each in (*loop.lower, *loop.upper))
+    ):
         return None
     statement = scop.statements[runs[0].statement]
     reads = _factors(statement, reductions, scop)
@@ -178,7 +184,7 @@ def _operand(
     its elements in shared memory is free of conflicts.
     """
     found = next(tiles_of(access.array, subscripts, loop, chunk, axes), None)
-    if found is None:
+    if found is None or [(each.step, each.spare) for each in found.dimensions if each.moves] != [(1, 0)]:
         return None
     tile = replace(found, dimensions=tuple(replace(each, extent=CHUNK) if each.moves else each for each in found.dimensions))
     whole = [each for each in tile.dimensions if each.extent > 1]

@@ -183,7 +183,7 @@ class _Given:
 
     def copies_at(self, held: Registers) -> BlockCopies | None:
         """Returns the copies that marks ask for in a loop."""
-        return next((each for each in self.copies or () if each.loop == held.loop.name), None)
+        return next((each for each in self.copies or () if each.loop == held.innermost.name), None)
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _whole_version(
     written = frozenset(scop.statements[each.statement].write.array for each in instances(body))
     alone = [held for held in kept if any(held.loop is node for node in body)]
     taken = {*scop.arrays, *scop.params, *parameter_names(context)}
-    chunks = _fresh([f"{held.loop.name or held.loop.var}_chunk" for held in alone], taken)
+    chunks = _fresh([f"{held.innermost.name or held.innermost.var}_chunk" for held in alone], taken)
     wanted = [(held, chunk, given.copies_at(held)) for held, chunk in zip(alone, chunks)]
     together = [_fragments(held, chunk, blocks, written, given) for held, chunk, _ in wanted]
     by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]

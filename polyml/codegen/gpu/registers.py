@@ -1,7 +1,7 @@
 """Elements that a thread uses in every iteration of a loop, kept in registers while the loop runs (scalar replacement).
 
-    for k:                                       acc[a][b] = C[i + 16*a, j + 16*b] for all items a, b
-        for a < 4: for b < 4:             ->     for k: for a < 4: for b < 4: acc[a][b] += ...
+    for k: for l:                                acc[a][b] = C[i + 16*a, j + 16*b] for all items a, b
+        for a < 4: for b < 4:             ->     for k: for l: for a < 4: for b < 4: acc[a][b] += ...
             C[i + 16*a, j + 16*b] += ...         C[i + 16*a, j + 16*b] = acc[a][b] for all items a, b
 
 Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", PLDI 1990. No other thread uses the elements
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
-from polyml.codegen.ir.program import Instance, Loop, Node
+from polyml.codegen.ir.program import Instance, Loop, Node, loops
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Access, Gather, Scop
-from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,24 @@ class Registers:
     subscripts: tuple[Affine, ...]
     items: tuple[tuple[str, int], ...]
     loop: Loop
+
+    @property
+    def chain(self) -> tuple[Loop, ...]:
+        """The loop and those inside it, outermost first, as long as each has just one loop inside, and this is not over items."""
+        found, items = [self.loop], dict(self.items)
+        while len(found[-1].body) == 1 and isinstance(inner := found[-1].body[0], Loop) and inner.name not in items:
+            found.append(inner)
+        return tuple(found)
+
+    @property
+    def runs(self) -> Condition:
+        """The condition that all loops of the chain run, and so the elements are accessed."""
+        return conjunction(*(Compare(">=", last - first) for loop in self.chain for first in loop.lower for last in loop.upper))
+
+    @property
+    def innermost(self) -> Loop:
+        """The last loop of the chain, which has a thread's items inside it."""
+        return self.chain[-1]
 
 
 def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> Iterator[Registers]:
@@ -55,7 +73,7 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
 
 
 def instances_of(held: Registers) -> tuple[Instance, ...]:
-    """Returns the instances in the loop, each of which is inside loops over all of a thread's items and nothing else."""
+    """Returns the instances in the loop, each of which is inside loops over all of a thread's items."""
     return tuple(run[0] for run in _runs(held.loop.body, {}, dict(held.items)) if run is not None)
 
 
@@ -82,7 +100,9 @@ def subscripts_of(access: Access, instance: Instance, held: Registers, scop: Sco
 
 def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int]) -> Registers | None:
     """Returns the loop with the elements that may be in registers while it runs; None unless all instances in it write the same
-    array, and access only one element of it for each item of the thread, the same in all iterations of the loop.
+    array, and access only one element of it for each item of the thread, the same in all iterations of the loop. Loops inside it must
+    have bounds that are the same in all of its iterations, so that it is known whether the elements are accessed: no thread may load
+    and store what only others access.
 
     items: { name of the loop over a thread's items along an axis -> how many there are }.
     """
@@ -98,9 +118,12 @@ def _of_loop(loop: Loop, scop: Scop, table: AccessTable, items: Mapping[str, int
     if subscripts is None:
         return None
     used = frozenset().union(*(each.names for each in subscripts))
-    if loop.var in used or not set(items) <= used:
+    if not set(items) <= used:
         return None
-    return Registers(array, subscripts, tuple(items.items()), loop)
+    held = Registers(array, subscripts, tuple(items.items()), loop)
+    inside = {each.var for each in loops((loop,)) if each.name not in items}
+    bounds = frozenset().union(*(end.names for each in held.chain for end in (*each.lower, *each.upper)))
+    return held if inside == {each.var for each in held.chain} and not inside & (used | bounds) else None
 
 
 def _subscripts(
@@ -132,8 +155,8 @@ def _accesses(
 def _runs(
     nodes: tuple[Node, ...], names: Mapping[str, Affine], items: Mapping[str, int]
 ) -> Iterator[tuple[Instance, Mapping[str, Affine]] | None]:
-    """Yields the instances that are inside loops over all of a thread's items and nothing else, each with { variable of such a loop
-    -> the item's variable in subscripts }; None for each node that is anything else.
+    """Yields the instances that are inside loops over all of a thread's items, which may be inside other loops, each with { variable of
+    a loop over items -> the item's variable in subscripts }; None for each node that is anything else.
 
     names: the entries for the loops over items that are around the nodes.
     items: { name of the loop over a thread's items along an axis -> how many there are }.
@@ -143,6 +166,8 @@ def _runs(
             yield node, names
         elif isinstance(node, Loop) and node.name in items and _is_whole(node, items[node.name]):
             yield from _runs(node.body, {**names, node.var: variable(node.name)}, items)
+        elif isinstance(node, Loop) and node.name not in items and not names:
+            yield from _runs(node.body, names, items)
         else:
             yield None
 

@@ -14,9 +14,10 @@ the same for all threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
 from polyml.codegen.gpu.registers import Registers, accesses_of
 from polyml.codegen.ir.program import Loop
@@ -24,6 +25,7 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, variable
 from polyml.schedule.gpu.mapping import BlockCopies
 
+FEWEST_LOADS = 2  # of threads for each element that they share, on average
 CHUNK = 16  # iterations of a loop whose elements are in shared memory at a time
 PADDING = 4  # elements, which keep rows at multiples of 16 bytes
 MOST_BYTES = 48 << 10  # of shared memory that a block has on every device since sm_20
@@ -65,12 +67,25 @@ class TileDimension:
     extent: how many elements the tile has along the dimension; 1 if the subscript is the same for all threads throughout a chunk.
     index: the subscript in the tile, an expression of the numbers of thread and item, or of the loop's variable.
     moves: whether the subscript has the loop's variable, so that the last chunk may have fewer elements.
+    step: what an iteration of the loop adds to the subscript, if it moves.
+    spare: how many elements a chunk of one iteration has besides the first one, if it moves.
     """
 
     first: Affine
     extent: int
     index: Affine
     moves: bool = False
+    step: int = 1
+    spare: int = 0
+
+    def inside(self, number: Affine, left: Affine) -> Affine:
+        """Returns an expression that is at least 0 where the element with this number, from the tile's first one on, is of a chunk's
+        iterations that the loop has.
+
+        left: how many iterations the loop has from the chunk's second one on.
+        """
+        along = number if self.step > 0 else Affine(self.extent - 1) - number
+        return left * abs(self.step) + self.spare - along
 
 
 @dataclass(frozen=True)
@@ -111,10 +126,13 @@ class SharedTile:
         more = dict(zip(map(id, self.dimensions), offset))
         return tuple(each.index + more.get(id(each), 0) for each in self.stored)
 
-    @property
-    def region(self) -> str:
-        """The part of the array as text, such as A[i_block - 1..i_block + 8, j_block..j_block + 31]."""
-        ends = ((each.first, each.first + (each.extent - 1)) for each in self.dimensions)
+    def region(self, names: Mapping[str, Affine] = MappingProxyType({})) -> str:
+        """Returns the part of the array as text, such as A[i_block - 1..i_block + 8, j_block..j_block + 31].
+
+        names: { name -> what the text has in its place }.
+        """
+        firsts = ((each.first.substitute(names), each.extent - 1) for each in self.dimensions)
+        ends = ((first, first + more) for first, more in firsts)
         return f"{self.array}[{', '.join(str(low) if low == high else f'{low}..{high}' for low, high in ends)}]"
 
     @property
@@ -142,23 +160,30 @@ class Staged:
 def staged(
     held: Registers, chunk: str, axes: Sequence[BlockAxis], written: frozenset[str], scop: Scop, asked: BlockCopies | None = None
 ) -> Staged | None:
-    """Returns the loop of `held` as one that runs in chunks, with tiles in shared memory that its reads are served from. None if no
-    read can be, if the tiles are too large, or if the loop has another step than 1 or other bounds in other threads.
+    """Returns the innermost loop of `held` as one that runs in chunks, with tiles in shared memory that its reads are served from. None
+    if no read can be, if each tile is too large, if the loop has another step than 1, or if it or a loop around it has other bounds
+    in other threads. Where not all tiles fit shared memory together, the smaller ones come first.
 
     chunk: a name for the first iteration of a chunk.
     axes: the axes along which a block has more than one iteration.
     written: arrays that the launch writes; their reads are not served from tiles.
     asked: the arrays that a schedule asks to be copied, and how many iterations a chunk has; None: all that save loads.
     """
-    loop, length = held.loop, asked.chunk or CHUNK if asked else CHUNK
-    own = {name for axis in axes for name in (axis.start, axis.item)}
-    if loop.step != 1 or any(own & each.names for each in (*loop.lower, *loop.upper)):
+    loops, length = held.chain, asked.chunk or CHUNK if asked else CHUNK
+    own, loop = {name for axis in axes for name in (axis.start, axis.item)}, held.innermost
+    if loop.step != 1 or any(own & each.names for around in loops for each in (*around.lower, *around.upper)):
         return None
     found = dict.fromkeys(each for each in accesses_of(held, scop) if each[0] not in written)
     wanted = [each for each in found if asked is None or each[0] in asked.arrays]
     tiles = [tile for array, subscripts in wanted for tile in tiles_of(array, subscripts, loop, chunk, axes, length)]
-    made = Staged(loop, chunk, tuple(tiles), length)
-    return made if tiles and (asked is not None or size_bytes(made, scop) <= MOST_BYTES) else None
+    fitting: list[SharedTile] = []
+    for tile in sorted(tiles, key=lambda each: each.elements):
+        if size_bytes(Staged(loop, chunk, (*fitting, tile), length), scop) <= MOST_BYTES:
+            fitting.append(tile)
+    if asked is not None and {each.array for each in fitting} < {each.array for each in tiles}:
+        fitting = tiles
+    chosen = tuple(each for each in tiles if each in fitting)
+    return Staged(loop, chunk, chosen, length) if chosen else None
 
 
 def size_bytes(staged: Staged, scop: Scop) -> int:
@@ -169,41 +194,69 @@ def size_bytes(staged: Staged, scop: Scop) -> int:
 def tiles_of(
     array: str, subscripts: tuple[Affine, ...], loop: Loop, chunk: str, axes: Sequence[BlockAxis], length: int = CHUNK
 ) -> Iterator[SharedTile]:
-    """Yields one tile for reads at the given subscripts, or none. There is one if just one subscript moves with the loop, and the
-    subscripts are the same for all threads along some axis of the block.
+    """Yields one tile for reads at the given subscripts, or none: the box around the elements that the threads of the block read in
+    a chunk. There is one if a subscript moves with the loop, and the threads load several times as many elements as the box has.
 
     chunk: the name of the first iteration of a chunk.
     length: iterations of a chunk.
     """
-    dimensions = [_dimension(each, loop, (chunk, length), axes) for each in subscripts]
+    inside = Interval(variable(chunk), variable(loop.var) - variable(chunk), length)
+    names = {**thread_intervals(axes), **item_intervals(axes), loop.var: inside}
+    dimensions = [dimension_of(each, 0, names, loop.var) for each in subscripts]
     known = [each for each in dimensions if each is not None]
-    used = frozenset().union(*(each.names for each in subscripts))
-    if len(known) < len(dimensions) or sum(each.moves for each in known) != 1 or all(axis.start in used for axis in axes):
+    if len(known) < len(dimensions) or not any(each.moves for each in known):
         return
-    yield SharedTile(array, subscripts, tuple(known))
+    used = frozenset().union(*(each.names for each in subscripts))
+    loads = length * prod(axis.threads * (axis.items if axis.item in used else 1) for axis in axes)
+    if loads >= FEWEST_LOADS * prod(each.extent for each in known):
+        yield SharedTile(array, subscripts, tuple(known))
 
 
-def _dimension(value: Affine, loop: Loop, chunk: tuple[str, int], axes: Sequence[BlockAxis]) -> TileDimension | None:
-    """Returns a subscript as the dimension of a tile: one that moves with the loop, with the threads along one axis, or not at all;
-    None for any other.
+@dataclass(frozen=True)
+class Interval:
+    """An Interval is what a name in a subscript stands for in a block: `first` plus `index` times `step`, for an index of 0 to
+    `count` - 1.
 
-    chunk: the name of the first iteration of a chunk, and how many it has.
+    first: the same for all threads.
+    index: an expression of names that C text has.
     """
-    first, length = chunk
-    own = {name for axis in axes for name in (axis.start, axis.item) if name}
-    if loop.var in value.names:
-        rest = value - variable(loop.var)
-        if value.coefficient(loop.var) != 1 or own & rest.names:
-            return None
-        return TileDimension(rest + variable(first), length, variable(loop.var) - variable(first), moves=True)
-    for axis in axes:
-        if axis.start not in value.names:
+
+    first: Affine
+    index: Affine
+    count: int
+    step: int = 1
+
+
+def thread_intervals(axes: Sequence[BlockAxis]) -> dict[str, Interval]:
+    """Returns { the name of a thread's first iteration along an axis -> its values in a block }."""
+    return {axis.start: Interval(variable(axis.block), variable(axis.thread), axis.threads, axis.thread_step) for axis in axes}
+
+
+def item_intervals(axes: Sequence[BlockAxis]) -> dict[str, Interval]:
+    """Returns { the name of the number of an item along an axis -> its values }."""
+    return {axis.item: Interval(Affine(), variable(axis.item), axis.items) for axis in axes if axis.item}
+
+
+def dimension_of(value: Affine, more: int, names: Mapping[str, Interval], loop: str = "") -> TileDimension | None:
+    """Returns what a tile has along a dimension whose subscripts are `value`, and up to `more` above it: the interval between the
+    least and the largest one; None where the value is not linear in the names.
+
+    names: { name -> its values in a block }; other names have one value for all threads.
+    loop: the variable, among the names, of the loop that runs in chunks; "" for none.
+    """
+    first, index, extent, moved = Affine(value.constant), Affine(), 1 + more, 0
+    for atom, factor in value.terms:
+        interval = names.get(atom) if isinstance(atom, str) else None
+        if interval is None:
+            if not isinstance(atom, str) and atom.names & names.keys():
+                return None
+            first = first + Affine(0, ((atom, factor),))
             continue
-        within = variable(axis.item) * axis.item_step if axis.item else Affine()
-        rest = value - variable(axis.start) - within
-        if value.coefficient(axis.start) != 1 or own & rest.names:
-            return None
-        return TileDimension(
-            rest + variable(axis.block), axis.threads * axis.items, variable(axis.thread) * axis.thread_step + within
-        )
-    return None if own & value.names else TileDimension(value, 1, Affine())
+        step = factor * interval.step
+        width = abs(step) * (interval.count - 1)
+        first = first + interval.first * factor - (width if step < 0 else 0)
+        index = index + interval.index * step + (width if step < 0 else 0)
+        extent += width
+        moved = step if atom == loop else moved
+    spare = extent - 1 - abs(moved) * (names[loop].count - 1) if moved else 0
+    return TileDimension(first, extent, index, bool(moved), moved or 1, spare)

@@ -158,7 +158,7 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     if not grid:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
-    order = asked_order(nest) or [x, *(loop for loop in reversed(grid) if loop != x)]
+    order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
         return mapped(nest, order, *TILE, adjacent=True)
     if in_turn and is_flat(nest):
@@ -174,6 +174,23 @@ def _fitness_for_x(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> tuple
     threads have no loops of their own, and the more accesses go to neighbouring elements.
     """
     return -lines(nest, loop, scop) if is_flat(nest) else 0, _followers(nest, loop, scop)
+
+
+def _with_other_loads_along_y(order: list[int], nest: LaunchNest, scop: Scop) -> list[int]:
+    """Returns the order of loops with one in the second place along which every statement loads other elements than along x: some that
+    are the same along x, and the other way round, so that a tile of both has an outer product of loads. The order as it is if there
+    is none.
+    """
+    x, *rest = order
+    y = next((loop for loop in rest if all(_is_outer(run, nest.grid[x], nest.grid[loop], scop) for run in nest.runs())), None)
+    return order if y is None else [x, y, *(loop for loop in rest if loop != y)]
+
+
+def _is_outer(run: ThreadStatement, x: SurroundingLoop, y: SurroundingLoop, scop: Scop) -> bool:
+    """Returns whether the statement has a read that moves along x and not along y, and one that moves along y and not along x."""
+    along = [iterators_of(loop.values, run.statement) for loop in (x, y)]
+    ways = [tuple(moves(access, each) for each in along) for access in scop.statements[run.statement].reads]
+    return bool(run.inside) and (True, False) in ways and (False, True) in ways
 
 
 def _has_rows(nest: LaunchNest, order: Sequence[int], scop: Scop) -> bool:

@@ -70,7 +70,7 @@ def filled(program):
 def test_a_block_copies_what_warps_load_from_many_rows(function, shapes, expected):
     found, _ = problem(function, *map(np.zeros, shapes))
     program = gpu_program(found.scop, planned(found.scop, found.dependences, found.reductions))
-    assert [tile.region for tile in filled(program)] == expected
+    assert [tile.region() for tile in filled(program)] == expected
 
 
 @pytest.mark.parametrize("adjacent", [False, True])

@@ -8,6 +8,7 @@ from polyml.schedule.gpu.mapping import every_nest, mapped
 from polyml.schedule.tree import loop_tree
 from tests.gpu import kernels
 from tests.gpu.mapping import problem
+from tests.opencl import footprints
 
 
 def held(function, *shapes, items=(2, 2)):
@@ -58,3 +59,35 @@ def test_an_element_stays_in_a_register_where_the_loop_does_not_move_it(function
 def test_a_thread_with_one_iteration_holds_its_sum_too():
     assert held(kernels.gemm, (9, 9), (9, 5), (5, 9), items=()) == [[("C", ["i", "j"])]]
     assert held(kernels.trmm, (9, 9), (9, 9), items=()) == [[]]  # the sum reads what the loop writes
+
+
+def loops_of(function, *shapes):
+    """The names of the loops that registers are filled for, each chain outermost first, and when they are filled."""
+    given, _ = problem(function, *map(np.zeros, shapes))
+    nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
+    program = gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], (4, 2), (2, 2)) for n in nests])
+    (launch,) = program.launches.values()
+    return [([loop.name for loop in each.chain], str(each.runs)) for v in launch.versions for each in v.registers]
+
+
+def in_the_first_row(C, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[0]):
+                for m in range(1, A.shape[1]):
+                    C[i, j] += A[k, m] + C[i, j] * A[k, 0]
+
+
+def of_rows(C, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(C.shape[2]):
+                for m in range(A.shape[1]):
+                    C[i, j, k] += A[k, m]
+
+
+def test_registers_are_filled_once_for_loops_in_loops():
+    """But for inner loops whose bounds change, which may not run though the outer ones do: a thread has no right to elements then."""
+    assert loops_of(in_the_first_row, (9, 9), (4, 5)) == [(["k", "m"], "A_0 >= 1 and A_1 >= 2")]
+    assert loops_of(of_rows, (9, 9, 4), (4, 5)) == [(["m"], "A_1 >= 1")]
+    assert loops_of(footprints.triangles, (9, 7), (7, 9), (9, 9)) == [(["m"], "A_1 >= c0 + 3")]

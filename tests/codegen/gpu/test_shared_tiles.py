@@ -50,6 +50,28 @@ def own_rows(C, A):
                 C[i, j] += A[i, j, k]
 
 
+def windows(C, x, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * x[j + k]
+
+
+def backwards(C, x, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, A.shape[1] - 1 - k] * x[2 * (j + A.shape[1] - k)]
+
+
+def two_sums(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                for m in range(A.shape[2]):
+                    C[i, j] += A[i, k, m] * B[m, j, k]
+
+
 def squared(C):
     for i in range(C.shape[0]):
         for j in range(C.shape[0]):
@@ -60,16 +82,21 @@ def squared(C):
 @pytest.mark.parametrize("function, shapes, expected", [
     (kernels.gemm, [(9, 9), (9, 5), (5, 9)], [("A", ["i_block", "k_chunk"], [4, 16]), ("B", ["k_chunk", "j_block"], [16, 8])]),
     (scaled, [(9, 9), (9, 5), 5, (9, 20)], [("A", ["i_block", "k_chunk"], [4, 16]), ("x", ["k_chunk"], [16])]),  # 2*j leaves gaps
-    (diagonal, [(9, 9), (5, 18)], []),
+    (diagonal, [(9, 9), (5, 18)], [("A", ["k_chunk", "i_block + j_block"], [16, 11])]),  # 2.9 loads for each element
     (own_rows, [(9, 9), (9, 9, 5)], []),  # no thread loads what another does
     (squared, [(9, 9)], []),
+    (windows, [(9, 9), 20, (9, 5)], [("A", ["i_block", "k_chunk"], [4, 16]), ("x", ["j_block + k_chunk"], [23])]),
+    (backwards, [(9, 9), 60, (9, 5)], [("A", ["i_block", "A_1 - k_chunk - 16"], [4, 16]), ("x", ["2*A_1 + 2*j_block - 2*k_chunk - 30"], [45])]),
+    (two_sums, [(9, 9), (9, 4, 5), (5, 9, 4)], [("A", ["i_block", "c0", "m_chunk"], [4, 1, 16]), ("B", ["m_chunk", "j_block", "c0"], [16, 8, 1])]),
 ])  # fmt: skip
 def test_a_tile_is_what_several_threads_load_in_a_chunk(function, shapes, expected):
     assert tiles(function, *shapes) == expected
 
 
 def test_tiles_that_do_not_fit_shared_memory_are_not_made():
-    assert tiles(kernels.gemm, (9, 9), (9, 5), (5, 9), block=(32, 32), items=(8, 8)) == tiles(diagonal, (9, 9), (5, 18))
+    assert tiles(kernels.gemm, (9, 9), (9, 5), (5, 9), block=(32, 32), items=(16, 16)) == []
+    fitting = tiles(kernels.gemm, (9, 9), (9, 5), (5, 9), block=(32, 32), items=(8, 8))
+    assert fitting == [("A", ["i_block", "k_chunk"], [256, 16])]  # 33 KB; the tile of B takes 32
 
 
 @pytest.mark.parametrize("sizes", [(8, 4, 16), (9, 9, 17), (16, 8, 5), (3, 2, 40)])

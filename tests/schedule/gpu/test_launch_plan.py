@@ -22,6 +22,16 @@ def scaled_product(C, A, B):
                 C[i, j] += A[i, k] * B[k, j]
 
 
+def convolution(Y, X, W):
+    for f in range(Y.shape[0]):
+        for i in range(Y.shape[1]):
+            for j in range(Y.shape[2]):
+                for c in range(X.shape[0]):
+                    for r in range(W.shape[2]):
+                        for s in range(W.shape[3]):
+                            Y[f, i, j] += X[c, i + r, j + s] * W[f, c, r, s]
+
+
 def two_sweeps(A, B):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -63,6 +73,7 @@ def summary(plan):
     (kernels.gemm, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 16), ("i", 16)], ("S0",))]),
     (scaled_product, shapes_of((3, 4), (3, 5), (5, 4)), [([], [("j", 16), ("i", 16)], ("S0", "S1"))]),
     (two_sweeps, shapes_of((3, 4), (3, 4)), [([], [("j", 32), ("i", 8)], ("S0", "S1"))]),
+    (convolution, shapes_of((9, 8, 8), (3, 10, 10), (9, 3, 3, 3)), [([], [("j", 16), ("f", 16), ("i", 1)], ("S0",))]),
     (two_vectors, shapes_of(5, 5), [([], [("i", 128)], ("S0", "S1"))]),
     (down_columns, shapes_of((5, 6)), [([], [("j", 128)], ("S0",))]),
     (along_columns, shapes_of((5, 6), (5, 6)), [([], [("i", 32), ("j", 8)], ("S0",))]),

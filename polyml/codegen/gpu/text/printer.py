@@ -23,14 +23,14 @@ from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
 from polyml.codegen.gpu.text.integers import condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, block_number, first_block, loop_names, named, number_name, outer_names
-from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, copy_lines, declaration
+from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, barrier_lines, copy_lines, declaration
 from polyml.codegen.gpu.text.values import Needs, Text, Values
 from polyml.codegen.gpu.text.wrapping import wrapped
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.dtypes import DType
 from polyml.model.core.scop import Scop
-from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
+from polyml.quasi_affine.affine import Affine, Condition, variable
 
 _STEP = "    "
 Renamed = TypeVar("Renamed", Affine, Condition)
@@ -205,8 +205,7 @@ class _KernelText:
         for tile, name in tiled:
             yield from copy_lines(tile, name, (), self._around)
         if tiled:
-            regions = " and ".join(tile.region for tile, _ in tiled)
-            yield f"{self._dialect.barrier}  // {regions}: written by the copy, read by all threads"
+            yield from barrier_lines(version.filled, self._renaming, self._around)
         self._tiles = tiled
         for node in version.body:
             yield from self._lines(node)
@@ -240,6 +239,10 @@ class _KernelText:
             if held is not None and held not in self._filled:
                 yield from self._with_registers(held)
                 return
+            tiles = next((each for each in self._staged if each.loop is node), None)
+            if tiles is not None:
+                yield from self._chunks(tiles)
+                return
             name = self._names[node.var]
             lower = extreme("max", [self._renamed(e) for e in node.lower], self._use)
             last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
@@ -260,8 +263,7 @@ class _KernelText:
         self._filled.append(held)
         memory = self._element(held.array, [self._values.index(each) for each in held.subscripts])
         register = name + "".join(f"[{item}]" for item, _ in held.items)
-        runs = conjunction(*(Compare(">=", self._renamed(last - first)) for first in loop.lower for last in loop.upper))
-        yield f"if ({condition(runs, self._use)}) {{"
+        yield f"if ({condition(self._renamed(held.runs), self._use)}) {{"
         loaded = self._values.loaded(memory, element).text
         if held.items:
             yield f"{_STEP}{kind} {name}{sizes};"
@@ -269,9 +271,7 @@ class _KernelText:
         else:
             yield f"{_STEP}{kind} {name} = {loaded};"
         self._held[held.array] = register
-        tiles = next((each for each in self._staged if each.loop is loop), None)
-        inside = self._lines(loop) if tiles is None else self._chunks(tiles)
-        yield from (_STEP + line for line in inside)
+        yield from (_STEP + line for line in self._lines(loop))
         del self._held[held.array]
         stored = self._values.stored(Text(register), element)
         yield from (_STEP + line for line in self._for_items(held, f"{memory} = {stored};"))
@@ -285,12 +285,12 @@ class _KernelText:
         lower = extreme("max", [self._renamed(e) for e in loop.lower], self._use)
         end = extreme("min", [self._renamed(e + 1) for e in loop.upper], self._use)
         tiled = [(tile, self._tile_name(tile)) for tile in tiles.tiles]
-        names, regions = " and ".join(name for _, name in tiled), " and ".join(tile.region for tile, _ in tiled)
+        names = " and ".join(name for _, name in tiled)
         yield f"for ({index} {tiles.chunk} = {lower}; {tiles.chunk} < {end}; {tiles.chunk} += {tiles.length}) {{"
         for tile, name in tiled:
             ends = [last - chunk for last in loop.upper]
             yield from (_STEP + line for line in copy_lines(tile, name, ends, self._around))
-        yield f"{_STEP}{self._dialect.barrier}  // {regions}: written by the copy, read by all threads"
+        yield from (_STEP + line for line in barrier_lines(tiles.tiles, self._renaming, self._around))
         outer, self._tiles = self._tiles, [*tiled, *self._tiles]
         inner = replace(loop, lower=(chunk,), upper=(*loop.upper, chunk + (tiles.length - 1)))
         yield from (_STEP + line for line in self._lines(inner))

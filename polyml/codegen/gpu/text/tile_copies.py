@@ -11,7 +11,7 @@ new copy takes, and have waited for their parts of the chunk that follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.shared_tiles import SharedTile
@@ -68,8 +68,8 @@ def copy_lines(tile: SharedTile, name: str, ends: Sequence[Affine], around: Surr
     numbers = [variable(f"e{k}") for k in range(len(moving))]
     at = dict(zip(map(id, moving), numbers))
     subscripts = [each.first + at.get(id(each), Affine()) for each in tile.dimensions]
-    along = [number for each, number in zip(moving, numbers) if each.moves]
-    there = conjunction(*(Compare(">=", around.renamed(last - number)) for number in along for last in ends))
+    along = [each.inside(number, last) for each, number in zip(moving, numbers) if each.moves for last in ends]
+    there = conjunction(*(Compare(">=", around.renamed(each)) for each in along))
     yield f"for (int e = thread; e < {tile.elements}; e += {around.threads}) {{"
     inner = 1
     for each, number in reversed(list(zip(moving, numbers))):
@@ -81,6 +81,16 @@ def copy_lines(tile: SharedTile, name: str, ends: Sequence[Affine], around: Surr
     source = around.values.element(tile.array, [around.values.index(each) for each in subscripts])
     yield f"{_STEP * (2 if ends else 1)}{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)} = {source};"
     yield "}"
+
+
+def barrier_lines(tiles: Sequence[SharedTile], names: Mapping[str, Affine], around: Surroundings) -> Iterator[str]:
+    """Yields the C lines of a barrier between copies and reads of tiles, with the parts of arrays whose dependences it keeps.
+
+    names: { name in the program -> its name in the text }.
+    """
+    *told, last = (f"// {tile.region(names)}: written by the copy, read by all threads" for tile in tiles)
+    yield from told
+    yield f"{around.dialect.barrier}  {last}"
 
 
 @dataclass(frozen=True)
