@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -193,12 +194,15 @@ def _difference(wanted, got, least: float = 0.0) -> str:
     return "" if close.all() else f"{wanted_array} against {got_array}"
 
 
-def checked(seed: int) -> tuple[str, str, list[list[str]], bool]:
-    """Outcome and reason for the program of this number, what fired in its compilations, and whether NaN or infinity hide it."""
+def checked(seed: int, target: str | None = None) -> tuple[str, str, list[list[str]], bool]:
+    """Outcome and reason for the program of this number, what fired in its compilations, and whether NaN or infinity hide it.
+
+    target: what it runs on instead of the processor, such as "opencl".
+    """
     program = generate(seed)
     with recording() as seen, reading_back(seed % 3 == 0) as lost:
         try:
-            outcome, what = check(program, threads=1 + seed % 2)
+            outcome, what = check(program, threads=1 + seed % 2, target=target)
         except Exception:
             outcome, what = "failed", traceback.format_exc()[-2000:]
     if lost and outcome != "failed":
@@ -226,6 +230,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
     parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
+    parser.add_argument("--target", choices=("opencl",), help="run them on a device instead of the processor")
     options = parser.parse_args()
     if options.show:
         print(generate(options.seed).source, generate(options.seed), sep="\n")
@@ -235,7 +240,7 @@ def main() -> int:
     for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
         with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
             for seed, (outcome, what, fired, hidden) in zip(
-                seeds[batch:], pool.map(checked, seeds[batch : batch + BATCH], chunksize=10)
+                seeds[batch:], pool.map(partial(checked, target=options.target), seeds[batch : batch + BATCH], chunksize=10)
             ):
                 outcomes[outcome] += 1
                 tally.add(fired, is_wrong=outcome == "failed", is_hidden=hidden)
