@@ -58,7 +58,7 @@ LAYERS = (
     ("runtime.loading",),
     ("runtime.calling",),
     ("runtime.gpu.toolkit",),
-    ("runtime.gpu",),
+    ("runtime.gpu", "runtime.gpu.cuda"),  # arrays and queues below, where a call runs above
     ("measure",),
     ("bundles",),
     ("caches.simulator",),

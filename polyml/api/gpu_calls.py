@@ -237,7 +237,7 @@ class OnGpu(Inspected, LeftToPython):
     ) -> object:  # fmt: skip
         """Runs the code for arguments of these types, made now where there is none, and returns the call's result."""
         try:
-            queue, others = placement.queues(given, target.language, target.device, stream)
+            queue, others = placement.queues(given, target, stream)
         except PolymlError as problem:
             raise self._in_call(problem) from None
         form = self._gpu_form = self._form_for(given, types, queue.driver)

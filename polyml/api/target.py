@@ -10,6 +10,7 @@ from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
 from polyml.reading.input_limits import shown
 
 LANGUAGES = ("opencl", "cuda")
+LIBRARIES = ("cuda-python", "pycuda")  # which call CUDA's driver
 GPU_STAGES = (*LANGUAGES, "ptx", "sass")  # texts for GPUs that the methods `inspect_*` return
 
 
@@ -79,6 +80,21 @@ class Target:
         """
         return GpuTarget("opencl", device)
 
+    @staticmethod
+    def cuda(device: str = "", library: str = "") -> GpuTarget:
+        """Returns a GPU of NVIDIA's as the target of a kernel.
+
+        It needs NVIDIA's driver, `pip install polyml[cuda-python]` or `polyml[cuda]`, and nvcc where the first has no compiler. All are
+        looked for at the first call.
+
+        device: a part of the name of the device; "": the first device.
+        library: what calls the driver, "cuda-python" (NVIDIA's cuda.bindings) or "pycuda"; "": the first of them that is installed.
+
+        >>> print(Target.cuda("H100"))
+        cuda on H100
+        """
+        return GpuTarget("cuda", device, library)
+
     def __str__(self) -> str:
         """Returns the array in words, with its links and its dataflow.
 
@@ -123,16 +139,23 @@ class GpuTarget:
 
     language: "opencl" or "cuda".
     device: a part of the name of the device or of its platform; "": the first device, GPUs before others.
+    library: what calls CUDA's driver, one of LIBRARIES; "": the first of them that is installed.
     """
 
     language: str
     device: str = ""
+    library: str = ""
 
     def __post_init__(self) -> None:
         if self.language not in LANGUAGES:
             raise ConfigError(
                 f"there is no target {self.language!r}",
                 notes=[f"expected {', '.join(LANGUAGES)} or polyml.Target.systolic(rows=16, cols=16)"],
+            )
+        if self.library and (self.language != "cuda" or self.library not in LIBRARIES):
+            raise ConfigError(
+                f"target {self.language} is not called through {shown(self.library)}",
+                notes=[f"cuda is, through {' or '.join(LIBRARIES)}"],
             )
 
     def __str__(self) -> str:
@@ -156,5 +179,5 @@ def as_target(target: object) -> AnyTarget | None:
         return GpuTarget(target)
     if target is None or isinstance(target, (Target, GpuTarget)):
         return target
-    notes = ['expected polyml.Target.systolic(rows=16, cols=16) or "opencl"']
+    notes = ['expected polyml.Target.systolic(rows=16, cols=16), "opencl" or "cuda"']
     raise ConfigError(f"target= does not take a {type(target).__name__}", notes=notes)

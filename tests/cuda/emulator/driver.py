@@ -129,7 +129,7 @@ class EmulatedModule:
 def emulated(device: Emulator) -> Iterator[Emulator]:
     """Kernels with the target cuda run on this device within the `with` statement."""
     opened = placement.cuda_device
-    placement.cuda_device = lambda name: device
+    placement.cuda_device = lambda name, library="": device
     try:
         yield device
     finally:

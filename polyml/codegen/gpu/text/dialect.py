@@ -24,6 +24,7 @@ class Dialect:
     splits: for x, y and z, whether there may be more blocks along it than one launch can have, so that several launches share them.
     atomics: names of atomic functions, by operation: "cas" is compare-and-swap.
     preamble: what a text begins with; {contract} is ON in it where a*b + c may be rounded once, else OFF.
+    strict_preamble: what stands before it where a*b + c may not be rounded once; nvcc is then called with the option in it.
     half_header: what a text begins with where float16 occurs.
     infinity_header: what a text begins with where INFINITY or NAN occurs.
     """
@@ -42,6 +43,7 @@ class Dialect:
     splits: tuple[bool, bool, bool]
     atomics: Mapping[str, str]
     preamble: str = ""
+    strict_preamble: str = ""
     half_header: str = ""
     infinity_header: str = ""
 
@@ -101,6 +103,7 @@ CUDA = Dialect(
     restrict="__restrict__",
     splits=(False, True, True),
     atomics={"cas": "atomicCAS"},
+    strict_preamble="// -fmad=false: a*b + c is rounded twice\n",
     half_header="#include <cuda_fp16.h>\n",
     infinity_header=(
         "#ifndef INFINITY  // NVRTC, which has no math.h\n"

@@ -21,6 +21,7 @@ from polyml.errors import CompileError, ConfigError
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")  # those that polyml's tests compile for
 ARCHITECTURE = "sm_90"
+STRICT = "// -fmad=false"  # how a text begins whose products and sums are rounded one by one
 _ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 _INSTALL = "pip install polyml[gpu-test]"
 _MOST_SECONDS = 600
@@ -78,6 +79,7 @@ def _made(text: str, architecture: str, options: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "kernels.cu"), Path(folder, "made")
         source.write_text(text)
+        options = [*options, *(["-fmad=false"] if text.startswith(STRICT) else [])]
         _ran([compiler, f"-arch={architecture}", *options, "-o", str(made), str(source)])
         return made.read_bytes()
 
