@@ -280,7 +280,7 @@ def test_a_schedule_is_for_the_processor():
     args = integers(5, 6), integers(6, 4), integers(5, 4)
     plain = polyml.kernel(added, cache=False)
     schedule = plain.schedule("source", *args)
-    with pytest.raises(ConfigError, match="a schedule is for the processor, and added is for a systolic array"):
+    with pytest.raises(ConfigError, match="a schedule is for processors and GPUs, and added is for a systolic array"):
         on_array(added).with_schedule(schedule)
     with pytest.raises(ConfigError, match="added has a schedule, which is for the processor"):
         polyml.kernel(plain.with_schedule(schedule), target=SMALL)
@@ -327,7 +327,7 @@ def test_a_target_is_a_target():
 
 
 def test_a_cuda_device_that_there_is_not_is_refused():
-    @polyml.kernel(target=Target.cuda("no such device"))
+    @polyml.kernel(target=polyml.Target.cuda("no such device"))
     def double(A):
         for i in range(A.shape[0]):
             A[i] = A[i] * 2.0
@@ -339,5 +339,5 @@ def test_a_cuda_device_that_there_is_not_is_refused():
 
 def test_a_library_that_does_not_call_cuda_is_refused():
     with pytest.raises(ConfigError) as refused:
-        Target.cuda(library="cupy")
+        polyml.Target.cuda(library="cupy")
     assert str(refused.value) == ("error: target cuda is not called through 'cupy'\n  note: cuda is, through cuda-python or pycuda")
