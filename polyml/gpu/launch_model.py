@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 
 import islpy as isl
+import numpy as np
 
 from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
@@ -15,9 +15,10 @@ from polyml.gpu.footprints import Footprints
 from polyml.gpu.launch_roofline import roofline
 from polyml.gpu.launches import CountedAccess, Launches
 from polyml.gpu.occupancy import Occupancy, occupancy
+from polyml.gpu.places import block_dim, place_of, thread_dim
 from polyml.gpu.register_estimate import registers
 from polyml.gpu.thread_accesses import LaunchPoints, ThreadAccess
-from polyml.gpu.thread_code import block_dim, gathers, place_of, thread_dim, tiles_of
+from polyml.gpu.thread_code import gathers, shared_bytes
 from polyml.gpu.warps.coalescing import MOST_WARPS, requests, total
 from polyml.gpu.warps.points_parts import Piece
 from polyml.gpu.warps.requests import GlobalRequests, SharedRequests, banks, sectors
@@ -88,9 +89,11 @@ class _LaunchModel:
     def _accesses(self) -> tuple[CountedAccess, ...]:
         """Returns the loads and stores of a thread, with their requests."""
         accesses = list(self.points.accesses())
-        together: dict[tuple[int, int, bool], list[ThreadAccess]] = {}
+        together: dict[tuple[object, ...], list[ThreadAccess]] = {}
         for access in accesses:
-            together.setdefault((id(access.points), access.element_bytes, access.touch.tile is None), []).append(access)
+            together.setdefault(
+                (id(access.points), access.element_bytes, access.touch.tile is None, bool(access.touch.pattern)), []
+            ).append(access)
         counts: dict[int, WarpCounts] = {}
         for group in together.values():
             counts |= zip(map(id, group), self._counts(group))
@@ -103,11 +106,21 @@ class _LaunchModel:
     def _counts(self, some: Sequence[ThreadAccess]) -> tuple[WarpCounts, ...]:
         """Returns what the requests of accesses at the same points, to memories and elements of one kind, are and move."""
         first, machine = some[0], self.machine
+        if first.touch.pattern:
+            return tuple(self._of_pattern(each) for each in some)
         if first.touch.tile is None:
             measure, modulus = sectors(first.element_bytes, machine), machine.line_bytes
         else:
             measure, modulus = banks(first.element_bytes, machine), machine.shared_banks * machine.bank_bytes
         return self._requests(first.points, first.touch.place.dims, [each.address for each in some], measure, modulus)
+
+    def _of_pattern(self, access: ThreadAccess) -> WarpCounts:
+        """Returns what the requests of an access are and move whose addresses are listed for a block."""
+        addresses = np.array(access.touch.pattern)
+        measured = banks(access.element_bytes, self.machine)(addresses, addresses >= 0)
+        times = polyhedra.count_tiles(access.points, {})
+        sums = tuple(times * int(each.sum()) for each in measured)
+        return WarpCounts(times * len(addresses), times * int((addresses >= 0).sum()), sums, int(measured[1].max()))
 
     def _counted(self, access: ThreadAccess, counts: WarpCounts) -> CountedAccess:
         """Returns an access with the requests that were counted."""
@@ -132,7 +145,7 @@ class _LaunchModel:
         """
         warps = lanes = 0
         amounts: dict[str, int] = {}
-        for name, place, points in self.points.runs():
+        for name, matrix, place, points in self.points.runs():
             if points.is_empty():
                 continue
             (made,) = self._requests(
@@ -140,14 +153,13 @@ class _LaunchModel:
             )
             warps, lanes = warps + made.requests, lanes + made.lanes
             for kind, count in of_value(self.points.scop.statements[name].value).items():
-                amounts[kind] = amounts.get(kind, 0) + count * made.lanes
+                unit = f"{matrix} tensor" if matrix else kind
+                amounts[unit] = amounts.get(unit, 0) + count * made.lanes
         return warps, lanes, amounts
 
     def _shared_bytes(self) -> int:
         """Returns the bytes of shared memory of a block."""
-        arrays = self.points.scop.arrays
-        tiles = [tile for version in self._launch.versions for tile in tiles_of(version)]
-        return sum(prod(tile.lengths) * arrays[tile.array].element.size_bytes for tile in tiles)
+        return sum(shared_bytes(version, self.points.scop) for version in self._launch.versions)
 
     def _blocks(self) -> tuple[tuple[int, ...], int]:
         """Returns how many blocks the largest launch has along each axis, and how many blocks all launches have together."""

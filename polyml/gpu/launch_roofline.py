@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from polyml.gpu.launches import Launches
+from polyml.gpu.places import Touch
 from polyml.gpu.register_estimate import LOADED_TOGETHER
-from polyml.gpu.thread_code import Touch
 from polyml.machines.descriptions import Figure, Gpu
 from polyml.machines.roofline import Roof, Roofline
 
@@ -98,6 +98,9 @@ def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
 
     A rate that the machine lacks is estimated: as that of f32 for integers of 32 bits, and as that of f64 for other types.
     """
+    number, _, unit = kind.partition(" ")
+    if unit == "tensor":
+        return machine.tensor_peak(number, used)
     known = machine.peak(kind, used)
     if known is not None:
         return known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from polyml.codegen.gpu.matrix_fragments import Fragments
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers, accesses_of
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
@@ -14,11 +15,12 @@ from polyml.model.core.scop import Scop
 LOADED_TOGETHER = 4  # iterations of a loop whose loads are issued together
 RULE = (
     "an estimate, mostly within 16 of what nvcc takes: 8, 2 for each axis, 11 for a loop and 2 for each one inside it, what a statement "
-    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together"
+    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, with matrix instructions 60"
 )
 _FRAME, _AXIS, _LOOP, _INNER, _CALL, _QUOTIENT = 8, 2, 11, 2, 5, 2
 _LOADED = 0.6  # of the words that a statement loads: some are used at once
 _TILE = 36  # addresses and counters of a thread with several items, besides what is held
+_MATRICES = 60  # the same of a product by matrix instructions
 _WORD = 4  # bytes of a register
 
 
@@ -31,6 +33,8 @@ def registers(launch: Launch, scop: Scop) -> int:
 
 
 def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
+    if version.fragments:
+        return _MATRICES + max(map(_of_matrices, version.fragments))
     tiles = [held for held in version.registers if held.items]
     if tiles:
         return _TILE + max(_of_tile(held, scop) for held in tiles)
@@ -42,6 +46,12 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
     total += _CALL * sum(isinstance(value, syntax.Call) for value in values)
     total += _QUOTIENT * sum(isinstance(value, syntax.Binary) and value.op in ("/", "//", "%", "**") for value in values)
     return round(total)
+
+
+def _of_matrices(found: Fragments) -> int:
+    """Returns how many registers hold a lane's sums, and what it loads of both operands for them."""
+    (m, n), layout = found.parts, found.instruction
+    return m * n * len(layout.sums.rows) + (m * len(layout.left.rows) + n * len(layout.right.rows)) // 2
 
 
 def _of_tile(held: Registers, scop: Scop) -> int:

@@ -15,7 +15,8 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
-from polyml.gpu.thread_code import Place, Touch, looped, runs, touches
+from polyml.gpu.places import Place, Touch, looped
+from polyml.gpu.thread_code import runs, touches
 from polyml.gpu.warps.points_parts import Piece
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import Frame, LinearRow
@@ -32,7 +33,7 @@ class ThreadAccess:
     points: { T[t] }, the values t of `touch.place.dims` at which it is made.
     address: pieces (points, linear expression, divisor): at these points its byte address, in its array or in shared memory, is the
         expression / divisor.
-    element_bytes: the size of an element.
+    element_bytes: the size of what it accesses: an element, or several beside each other.
     """
 
     touch: Touch
@@ -93,10 +94,10 @@ class LaunchPoints:
             if not points.is_empty():
                 yield ThreadAccess(touch, version, points, tuple(self._address(touch)), self._element_bytes(touch))
 
-    def runs(self) -> Iterator[tuple[str, Place, isl.Set]]:
-        """Yields each instance in the text of a thread: the statement, where it is, and { T[t] }, the points at which it runs."""
-        for name, place in runs(self.launch, self.scop, self.sizes):
-            yield name, place, self.points(place)
+    def runs(self) -> Iterator[tuple[str, str, Place, isl.Set]]:
+        """Yields each instance in the text of a thread, as `thread_code.runs` does, with { T[t] }, the points at which it runs."""
+        for name, kind, place in runs(self.launch, self.scop, self.sizes):
+            yield name, kind, place, self.points(place)
 
     def points(self, place: Place) -> isl.Set:
         """Returns { T[t] }, the values of a place's `dims`."""
@@ -109,13 +110,15 @@ class LaunchPoints:
         return self._known[key]
 
     def _element_bytes(self, touch: Touch) -> int:
-        return self.scop.arrays[touch.array].element.size_bytes
+        return self.scop.arrays[touch.array].element.size_bytes * touch.width
 
     def _address(self, touch: Touch) -> list[Piece]:
         """Returns the byte address of a load or store, in pieces of linear expressions."""
         shape = self.scop.arrays[touch.array].shape
         lengths = [polyhedra.value_at(extent, self.sizes) for extent in shape] if touch.tile is None else touch.tile.lengths
-        size = self._element_bytes(touch)
+        if touch.pattern:
+            return []
+        size = self.scop.arrays[touch.array].element.size_bytes
         value = Affine()
         for position, each in enumerate(touch.subscripts):
             value = value + each * (size * prod(lengths[position + 1 :]))

@@ -10,163 +10,24 @@ not loaded, what comes from shared memory is loaded from there, and the copies t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
 from math import prod
 
+from polyml.codegen.gpu.matrix_fragments import SLOTS
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
+from polyml.gpu.matrix_code import matrix_touches
+from polyml.gpu.places import Place, Touch, looped, place_of, thread_dim
 from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Scop
-from polyml.quasi_affine.affine import Affine, Compare, Condition, extremum, floor_div, modulo, variable
-
-
-@dataclass(frozen=True)
-class Place:
-    """A Place is where in a thread something runs: inside which loops, and under which conditions.
-
-    dims: names of integers: the host's loops, for each axis the number of the block and that of the thread, and for each loop of the
-        thread how many iterations of it were before.
-    conditions: what holds of them.
-    values: { name in the program -> its value, an expression of `dims` }.
-    unrolled: { name in `dims` of an unrolled loop -> how many iterations it has }.
-    bounds: { name in `dims` of a loop of the source, innermost last -> those of the conditions that bound it }.
-    loops: the names of the thread's own loops, outermost first.
-    renamed: { variable of a loop over a thread's items -> the name that the items along that axis have }.
-    """
-
-    dims: tuple[str, ...]
-    conditions: tuple[Condition, ...]
-    values: Mapping[str, Affine]
-    unrolled: Mapping[str, int] = field(default_factory=dict)
-    bounds: Mapping[str, tuple[Condition, ...]] = field(default_factory=dict)
-    loops: tuple[str, ...] = ()
-    renamed: Mapping[str, Affine] = field(default_factory=dict)
-
-    def where(self, *conditions: Condition) -> Place:
-        """Returns the place inside a test of conditions, given in names of the program."""
-        return replace(self, conditions=(*self.conditions, *(each.substitute(self.values) for each in conditions)))
-
-    def until(self, *ends: Affine) -> Place:
-        """Returns the place inside the innermost loop where that ends before any of the expressions of names of the program is negative."""
-        dim, more = self.dims[-1], tuple(Compare(">=", end.substitute(self.values)) for end in ends)
-        return replace(self, conditions=(*self.conditions, *more), bounds={**self.bounds, dim: (*self.bounds[dim], *more)})
-
-    def without(self, dims: Set[str]) -> Place:
-        """Returns the place outside of loops that surely run, whose variables no condition relates to others."""
-        conditions = tuple(each for each in self.conditions if not dims & each.names)
-        return replace(self, dims=tuple(each for each in self.dims if each not in dims), conditions=conditions)
-
-    def hoisted(self, names: Set[str]) -> tuple[Place, tuple[str, ...]]:
-        """Returns the place outside of those innermost loops of which the subscripts, with these names, are independent, and the names of the
-        loops for people. It is where the loop begins: it has to run once.
-        """
-        place, held = self, []
-        for dim, bounds in reversed([*self.bounds.items()]):
-            others = [each for each in place.conditions if each not in bounds and dim in each.names]
-            if dim in names or others or place.dims[-1] != dim:
-                break
-            first = (each.substitute({dim: Affine()}) for each in bounds)
-            kept = tuple(each for each in place.conditions if each not in bounds)
-            known = {name: each for name, each in place.bounds.items() if name != dim}
-            held.append(place.loops[-1])
-            place = replace(place, dims=place.dims[:-1], conditions=(*kept, *first), bounds=known, loops=place.loops[:-1])
-        return place, tuple(reversed(held))
-
-    def inside(self, names: Sequence[str], first: Affine, step: int, count: int | None = None, label: str = "") -> Place:
-        """Returns the place inside a loop without an end.
-
-        names: of the loop's variable.
-        first, step: the variable's first value, in names of the program, and what every iteration adds to it.
-        count: how many iterations there are, if the loop is unrolled.
-        label: the loop's name for people; "" for a loop that they do not see.
-        """
-        dim = f"n{len(self.dims)}'"
-        value = first.substitute(self.values) + variable(dim) * step
-        ends = (Compare(">=", variable(dim)), *([] if count is None else [Compare(">=", Affine(count - 1) - variable(dim))]))
-        return Place(
-            (*self.dims, dim),
-            (*self.conditions, *ends),
-            {**self.values, **dict.fromkeys(names, value)},
-            self.unrolled if count is None else {**self.unrolled, dim: count},
-            {**self.bounds, dim: ends} if label else self.bounds,
-            (*self.loops, label) if label else self.loops,
-            self.renamed,
-        )
-
-    def index(self, value: Affine) -> Affine:
-        """Returns an expression of the program's names as one of `dims`."""
-        return value.substitute(self.values)
-
-
-@dataclass(frozen=True)
-class Touch:
-    """A Touch is a load or store in the text of a thread.
-
-    text: the access, for people.
-    array: the array.
-    tile: the tile in shared memory that is accessed; None for global memory.
-    subscripts: of the element, in the array or in the tile, expressions of the place's `dims`.
-    held: the names of the loops over which registers hold the element.
-    is_copy: whether it is part of a copy to shared memory.
-    may: whether data decide whether it happens.
-    """
-
-    text: str
-    array: str
-    is_write: bool
-    tile: SharedTile | None
-    place: Place
-    subscripts: tuple[Affine, ...]
-    held: tuple[str, ...] = ()
-    is_copy: bool = False
-    may: bool = False
-
-    @property
-    def is_direct(self) -> bool:
-        """Returns whether it accesses global memory for a statement, not for a copy to shared memory."""
-        return self.tile is None and not self.is_copy
-
-
-def block_dim(axis: int) -> str:
-    """Returns the name in `Place.dims` of a block's number along an axis. No name of a program has a prime."""
-    return f"b{axis}'"
-
-
-def thread_dim(axis: int) -> str:
-    """Returns the name in `Place.dims` of a thread's number in its block, along an axis; a block of one thread has none."""
-    return f"t{axis}'"
-
-
-def place_of(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Place:
-    """Returns the place of a thread's first line: any of the threads of any of the launches of one kernel.
-
-    sizes: the values of the SCoP's parameters.
-    """
-    dims, conditions = list(launch.host), []
-    values = {name: Affine(value) for name, value in sizes.items()} | {name: variable(name) for name in launch.host}
-    named = {axis.start: axis for axis in launch.blocks}
-    for number, axis in enumerate(launch.axes):
-        block, extent = variable(block_dim(number)), axis.threads * axis.items
-        dims.append(block_dim(number))
-        first, count = axis.first.substitute(values), axis.blocks.substitute(values)
-        conditions += [Compare(">=", block - first), Compare(">=", first + count - 1 - block)]
-        thread = Affine()
-        if axis.threads > 1:
-            dims.append(thread_dim(number))
-            thread = variable(thread_dim(number))
-            conditions += [Compare(">=", thread), Compare(">=", Affine(axis.threads - 1) - thread)]
-        found = {axis.start: block * extent + thread * axis.thread_step}
-        if axis.start in named:
-            found |= {named[axis.start].block: block * extent, named[axis.start].thread: thread}
-        values |= found
-    return Place(tuple(dims), tuple(conditions), values)
+from polyml.quasi_affine.affine import Affine, Compare, extremum, floor_div, modulo, variable
 
 
 def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[int, Touch]]:
@@ -180,32 +41,34 @@ def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
         yield from ((number, each) for each in walk.version(start.where(version.condition)))
 
 
-def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, Place]]:
-    """Yields each instance in the text of a thread: the statement's name, and where it runs.
+def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, Place]]:
+    """Yields each instance in the text of a thread: the statement's name, the type of the operands if a matrix instruction runs it, else "",
+    and where it runs.
 
     sizes: the values of the SCoP's parameters.
     """
     start = place_of(launch, scop, sizes)
     for version in launch.versions:
-        yield from _instances(version.body, start.where(version.condition))
+        matrices = {id(each.loop): each.instruction.operand.name for each in version.fragments}
+        yield from _instances(version.body, start.where(version.condition), matrices)
 
 
-def _instances(nodes: Sequence[Node], place: Place) -> Iterator[tuple[str, Place]]:
+def _instances(
+    nodes: Sequence[Node], place: Place, matrices: Mapping[int, str], kind: str = ""
+) -> Iterator[tuple[str, str, Place]]:
+    """Yields each instance of the nodes, as `runs` does.
+
+    matrices: { id of a loop with matrix instructions -> the type of their operands }. kind: that of the loop around.
+    """
     for node in nodes:
         if isinstance(node, Instance):
-            yield node.statement, place
+            yield node.statement, kind, place
         elif isinstance(node, Guard):
-            yield from _instances(node.body, place.where(node.condition))
+            yield from _instances(node.body, place.where(node.condition), matrices, kind)
         elif isinstance(node, Loop):
-            yield from _instances(node.body, looped(node, place))
+            yield from _instances(node.body, looped(node, place), matrices, matrices.get(id(node), kind))
         else:
             raise TypeError(f"not a node of a thread: {node!r}")
-
-
-def looped(loop: Loop, place: Place) -> Place:
-    """Returns the place inside a loop."""
-    inner = place.inside((loop.var,), extremum("max", loop.lower), loop.step, label=loop.name or loop.var)
-    return inner.until(*(upper - variable(loop.var) for upper in loop.upper))
 
 
 class _VersionWalk:
@@ -253,6 +116,11 @@ class _VersionWalk:
                 raise TypeError(f"not a node of a thread: {node!r}")
 
     def _loop(self, loop: Loop, place: Place) -> Iterator[Touch]:
+        together = next((each for each in self._version.fragments if each.loop is loop), None)
+        if together is not None:
+            text, _ = self._text_of(together.sums)
+            yield from matrix_touches(together, text, place, self._threads[0], self._scop)
+            return
         held = next((each for each in self._version.registers if each.loop is loop and each not in self._held), None)
         if held is None:
             yield from self._unheld(loop, place)
@@ -288,15 +156,19 @@ class _VersionWalk:
         """Yields the loads that fill registers before a loop, or the stores of what they have after it."""
         for name, items in held.items:
             place = place.inside((name,), Affine(), 1, items)
+        text, loop = self._text_of(held)
+        subscripts = tuple(place.index(each) for each in held.subscripts)
+        yield Touch(text, held.array, is_write, None, place, subscripts, held=(loop,))
+
+    def _text_of(self, held: Registers) -> tuple[str, str]:
+        """Returns the access to the elements in registers, and the name of the loop, for people."""
         statement, access = next(
             (node.statement, access)
             for node in instances(held.loop.body)
-            for access in (*reads_and_write(self._scop.statements[node.statement]),)
+            for access in reads_and_write(self._scop.statements[node.statement])
             if access.array == held.array
         )
-        text, loop = f"{access_text(access)} of {statement}", held.loop.name or held.loop.var
-        subscripts = tuple(place.index(each) for each in held.subscripts)
-        yield Touch(text, held.array, is_write, None, place, subscripts, held=(loop,))
+        return f"{access_text(access)} of {statement}", held.loop.name or held.loop.var
 
     def _chunks(self, staged: Staged, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores of a loop in chunks: of the copies to shared memory, and of the iterations.
@@ -425,9 +297,12 @@ def _indices(tile: SharedTile, subscripts: tuple[Affine, ...], place: Place) -> 
     return None
 
 
-def tiles_of(version: Version) -> tuple[SharedTile, ...]:
-    """Returns the tiles of a version, each of which has a place of its own in shared memory."""
-    return (*version.filled, *(tile for staged in version.staged for tile in staged.tiles))
+def shared_bytes(version: Version, scop: Scop) -> int:
+    """Returns the bytes of shared memory of a version, in which each tile has a place of its own, and those of matrices several."""
+    tiles = (*version.filled, *(tile for staged in version.staged for tile in staged.tiles))
+    matrices = [operand.tile for each in version.fragments for operand in (each.left, each.right)]
+    size = sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in tiles)
+    return size + SLOTS * sum(tile.elements * scop.arrays[tile.array].element.size_bytes for tile in matrices)
 
 
 def gathers(launch: Launch, scop: Scop) -> tuple[str, ...]:

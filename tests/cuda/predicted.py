@@ -1,4 +1,4 @@
-"""What the report on a GPU predicts of six kernels, against what the emulator counts on their CUDA text and what ptxas says."""
+"""What the report on a GPU predicts of seven kernels, against what the emulator counts on their CUDA text and what ptxas says."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ def contraction(C, A, B):
                         C[a, b, c] += A[a, b, d, e] * B[d, e, c]
 
 
+def matrix_units(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+
+
 def column_sums(A, total):
     for j in range(A.shape[1]):
         for i in range(A.shape[0]):
@@ -48,10 +55,15 @@ class Subject:
     name: str
     function: object
     calls: tuple[tuple[tuple[int, ...], ...], ...]
+    types: tuple[type, ...] = ()  # of the elements of the arguments, where they are always the same
 
-    def arguments(self, call: Sequence[tuple[int, ...]], dtype: type) -> list[object]:
-        rng = np.random.default_rng(0)
-        return [shape if isinstance(shape, int) else 1 + rng.random(shape).astype(dtype) for shape in call]
+    @property
+    def dtypes(self) -> tuple[type, ...]:
+        return DTYPES[:1] if self.types else DTYPES
+
+    def arguments(self, call: Sequence[tuple[int, ...] | int], dtype: type) -> list[object]:
+        rng, types = np.random.default_rng(0), self.types or (dtype,) * len(call)
+        return [size if isinstance(size, int) else (1 + rng.random(size)).astype(kind) for size, kind in zip(call, types)]
 
 
 SUBJECTS = (
@@ -60,6 +72,12 @@ SUBJECTS = (
     Subject("jacobi_2d", kernels.load("jacobi_2d").kernel, ((3, (66, 66), (66, 66)), (2, (45, 71), (45, 71)))),
     Subject("column_sums", column_sums, (((40, 128), (128,)), ((33, 141), (141,)))),
     Subject("trisolv", kernels.load("trisolv").kernel, (((40, 40), (40,), (40,)),)),
+    Subject(
+        "matrix_units",
+        matrix_units,
+        (((128, 128), (128, 64), (64, 128)), ((136, 136), (136, 40), (40, 136)), ((128, 129), (128, 37), (37, 129))),
+        (np.float32, np.float16, np.float16),
+    ),
     Subject("contraction", contraction, (((4, 8, 64), (4, 8, 3, 4), (3, 4, 64)), ((3, 8, 40), (3, 8, 2, 3), (2, 3, 40)))),
 )
 
@@ -87,7 +105,7 @@ def table(only: str = "") -> int:
     """Prints what is predicted and what is found, and returns how many numbers are wrong."""
     compiler, wrong = nvcc(), 0
     for subject in SUBJECTS:
-        for dtype in DTYPES if only in subject.name else ():
+        for dtype in subject.dtypes if only in subject.name else ():
             for call in subject.calls:
                 arguments = subject.arguments(call, dtype)
                 rows = [*requests_of(subject, arguments), *(resources_of(subject, arguments, compiler) if compiler else ())]

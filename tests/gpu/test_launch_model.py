@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from polyml.gpu.launch_model import modelled
 from polyml.gpu.register_estimate import registers
 from tests.cuda.compiler import compiled, nvcc
 from tests.gpu import kernels
@@ -90,6 +91,23 @@ def test_serial_parts_run_on_one_thread():
     first, second = launches_of(both, [100, 100])
     assert first.threads.count == first.blocks == 1 and first.lanes == 1 / 32 and second.threads.count > 1
     assert first.mapped.nest.serial and {each.requests.requests for each in first.accesses} == {99}
+
+
+def test_matrix_instructions_have_a_roof_of_their_own():
+    """A product of halves: 989 TFLOP/s in place of float32's 67; no tile is cut."""
+
+    def product(C, A, B):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+
+    mapped, program, sizes = program_of(product, [np.zeros((4096, 4096), kind) for kind in (np.float32, np.float16, np.float16)])
+    (found,) = modelled(program, mapped, sizes, H100)
+    (units,) = found.roofline.work
+    assert units.place == "f16 tensor" and units.amount == 2 * 4096**3
+    assert units.rate.value == H100.tensor_peak("f16").value == 989.4e12
+    assert found.conflicts == 0 and found.shared_bytes == 3 * 2 * 128 * 32 * 2
 
 
 @pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")

@@ -75,7 +75,7 @@ def _access(counted: CountedAccess, each: Launches) -> dict[str, object]:
         "where_data_say_so": touch.may,
         "held": list(touch.held),
         "in": place_of(counted.access, each),
-        "tile": tile_text(touch.tile),
+        "tile": tile_text(touch),
         "bytes_to_next_thread": counted.step,
         **plain(counted.requests),
     }

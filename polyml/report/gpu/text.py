@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.gpu.launches import Launches
+from polyml.gpu.places import Touch
 from polyml.gpu.register_estimate import RULE
 from polyml.gpu.thread_accesses import ThreadAccess
-from polyml.gpu.thread_code import Touch
 from polyml.gpu.warps.requests import GlobalRequests, SharedRequests
 from polyml.machines.units import shown
 from polyml.report.gpu.values import GpuReportValues, GpuVariant
@@ -146,7 +145,7 @@ def _step(access: ThreadAccess, each: Launches) -> str:
 _SHARED_COLUMNS: Sequence[Column[Shared]] = (
     Column("in shared memory", lambda row: row[0].touch.text, is_left=True),
     Column("", lambda row: kind_of(row[0].touch), is_left=True),
-    Column("tile", lambda row: tile_text(row[0].touch.tile), is_left=True),
+    Column("tile", lambda row: tile_text(row[0].touch), is_left=True),
     Column("requests", lambda row: f"{row[1].requests:,}"),
     Column("wavefronts each", lambda row: f"{row[1].per_request:.4g}"),
     Column("at most", lambda row: str(row[1].most)),
@@ -155,10 +154,13 @@ _SHARED_COLUMNS: Sequence[Column[Shared]] = (
 )
 
 
-def tile_text(tile: SharedTile | None) -> str:
-    """Returns the elements that a tile has along its dimensions in shared memory, and its padding."""
+def tile_text(touch: Touch) -> str:
+    """Returns the elements that a tile has along its dimensions in shared memory, and its padding; "" for global memory."""
+    tile = touch.tile
     if tile is None:
         return ""
+    if touch.pattern:
+        return " x ".join(str(each.extent) for each in tile.dimensions if each.extent > 1) + ", swizzled"
     lengths, extents = tile.lengths, [each.extent for each in tile.stored]
     padding = sum(lengths) - sum(extents)
     return " x ".join(map(str, extents)) + (f", rows padded by {padding}" if padding else "")

@@ -1,0 +1,144 @@
+"""The loads and stores of a product by matrix instructions: of vectors copied to shared memory, of small matrices, and of the sums.
+
+for k_chunk by 32:                               16 bytes of A        at (blocks, threads, chunk, vector)
+    A_tile = A[...] by vectors of 16 bytes  ->   16 bytes of A_tile   where the swizzle has them, by all threads of a block
+    for k in the chunk by 16: ...                16 bytes of A_tile   of each lane of a load of four parts of 8 x 8
+
+What goes to and from shared memory is the same in every block and chunk, so that its addresses are listed for one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from polyml.codegen.gpu.fragment_layouts import LANES
+from polyml.codegen.gpu.matrix_fragments import CHUNK, Fragments, Operand
+from polyml.codegen.gpu.swizzles import VECTOR_BYTES
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.gpu.places import Place, Touch
+from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine, Compare, extremum, floor_div, modulo, variable
+
+
+def matrix_touches(found: Fragments, text: str, place: Place, thread: Affine, scop: Scop) -> Iterator[Touch]:
+    """Yields the loads and stores of a product.
+
+    text: the access to the sums, for people.
+    place: around the loop.
+    thread: the number of a thread in its block, in `place.dims`.
+    """
+    loop = found.loop
+    place = place.where(*(Compare(">=", last - first) for first in loop.lower for last in loop.upper))
+    yield from _sums(found, text, place, thread, is_write=False)
+    chunk = place.inside((found.chunk,), extremum("max", loop.lower), CHUNK)
+    chunk = chunk.where(*(Compare(">=", last - variable(found.chunk)) for last in loop.upper))
+    block = replace(chunk, dims=tuple(dim for dim in chunk.dims if dim not in thread.names))
+    block = replace(block, conditions=tuple(each for each in block.conditions if not each.names & thread.names))
+    for operand in (found.left, found.right):
+        yield from _copy(found, operand, (chunk, block), thread, _is_aligned(found, operand, place, scop))
+    for operand, is_left in ((found.left, True), (found.right, False)):
+        yield _loads_of_matrices(found, operand, is_left, block)
+    yield from _sums(found, text, place, thread, is_write=True)
+
+
+def _threads(found: Fragments) -> int:
+    return found.warps[0] * found.warps[1] * LANES
+
+
+def _sums(found: Fragments, text: str, place: Place, thread: Affine, is_write: bool) -> Iterator[Touch]:
+    """Yields the loads or the stores of a lane's sums, of each small matrix of its warp."""
+    (rows, columns), across, layout = found.extents, found.warps[1], found.instruction.sums
+    place = place.inside((), Affine(), 1, found.parts[0])
+    row_part = variable(place.dims[-1])
+    place = place.inside((), Affine(), 1, found.parts[1])
+    column_part = variable(place.dims[-1])
+    lane = modulo(thread, LANES)
+    row = floor_div(thread, LANES * across) * rows + row_part * found.instruction.rows + floor_div(lane, 4)
+    column = (
+        modulo(floor_div(thread, LANES), across) * columns + column_part * found.instruction.columns + modulo(lane, 4) * layout.step
+    )
+    loop = found.loop.name or found.loop.var
+    for down, right in zip(layout.rows, layout.columns):
+        values = {
+            **place.values,
+            **{item: Affine() for item, _ in found.sums.items},
+            found.rows.start: place.index(variable(found.rows.block)) + row + down,
+            found.columns.start: place.index(variable(found.columns.block)) + column + right,
+        }
+        subscripts = tuple(each.substitute(values) for each in found.sums.subscripts)
+        yield Touch(text, found.sums.array, is_write, None, place, subscripts, held=(loop,))
+
+
+def _is_aligned(found: Fragments, operand: Operand, place: Place, scop: Scop) -> bool:
+    """Returns whether all vectors of an operand are at multiples of 16 bytes in its array, which is when they are copied at once."""
+    tile, width, table = operand.tile, operand.order.width, AccessTable(scop.context)
+    if len(found.loop.lower) != 1:
+        return False
+    first = [place.index(each.first.substitute({found.chunk: found.loop.lower[0]})) for each in tile.dimensions]
+    extents = [place.index(table.affine(each)).constant for each in scop.arrays[tile.array].shape]
+    offset = Affine()
+    for position, each in enumerate(first):
+        offset = offset + each * prod(extents[position + 1 :])
+    outer = next(k for k, each in enumerate(tile.dimensions) if each.extent > 1)
+    numbers = (offset.constant, prod(extents[outer + 1 :]), *(c for _, c in offset.terms))
+    return all(number % width == 0 for number in numbers)
+
+
+def _copy(found: Fragments, operand: Operand, places: tuple[Place, Place], thread: Affine, is_aligned: bool) -> Iterator[Touch]:
+    """Yields the loads and the stores by which the threads of a block copy an operand's tile, in vectors of 16 bytes, or element by
+    element where these are not aligned.
+
+    places: where a thread begins a chunk, and the same of a block.
+    """
+    tile, width, threads = operand.tile, operand.order.width, _threads(found)
+    moving = [each for each in tile.dimensions if each.extent > 1]
+    (height, length), across = (each.extent for each in moving), moving[1].extent // operand.order.width
+    place = places[0].inside((), Affine(), 1)
+    vector = variable(place.dims[-1]) * threads + thread
+    row, column = floor_div(vector, across), modulo(vector, across) * width
+    text = f"{tile.array} to shared memory"
+    numbers = [[*range(first, min(first + LANES, height * across))] for first in range(0, height * across, LANES)]
+    for element in range(1 if is_aligned else width):
+        at = dict(zip(map(id, moving), (row, column + element)))
+        along = at[id(next(each for each in moving if each.moves))]
+        limits = [Compare(">=", place.index(last - variable(found.chunk)) - along) for last in found.loop.upper]
+        inside = replace(place, conditions=(*place.conditions, Compare(">=", Affine(height * across - 1) - vector), *limits))
+        subscripts = tuple(place.index(each.first) + at.get(id(each), Affine()) for each in tile.dimensions)
+        wide = width if is_aligned else 1
+        yield Touch(text, tile.array, False, None, inside, subscripts, is_copy=True, width=wide)
+        pattern = tuple(
+            tuple(
+                (n // across * length + operand.order.column(n // across, n % across * width) + element) * VECTOR_BYTES // width
+                for n in each
+            )
+            for each in numbers
+        )
+        yield Touch(text, tile.array, True, tile, places[1], (), is_copy=True, width=wide, pattern=pattern)
+
+
+def _loads_of_matrices(found: Fragments, operand: Operand, is_left: bool, block: Place) -> Touch:
+    """Returns the loads of four parts of 8 x 8 that all warps of a block make of an operand in a chunk."""
+    instruction, width = found.instruction, operand.order.width
+    length = operand.tile.dimensions[-1].extent
+    if is_left:
+        origins, extent, count = instruction.left.origins, instruction.rows, found.parts[0]
+    else:
+        other = instruction.right.origins
+        origins = (*other, *((row + instruction.columns, column) for row, column in other))
+        extent, count = 2 * instruction.columns, found.parts[1] // 2
+    requests = []
+    for warp in range(_threads(found) // LANES):
+        first = warp // found.warps[1] * found.extents[0] if is_left else warp % found.warps[1] * found.extents[1]
+        for depth in range(0, CHUNK, instruction.depth):
+            for part in range(count):
+                lanes = []
+                for lane in range(LANES):
+                    down, right = origins[lane // 8]
+                    along, across = first + part * extent + down, depth + right
+                    row, column = (across + lane % 8, along) if operand.across else (along + lane % 8, across)
+                    lanes.append((row * length + operand.order.column(row, column)) * VECTOR_BYTES // width)
+                requests.append(tuple(lanes))
+    text = f"matrices of {operand.tile.array}"
+    return Touch(text, operand.tile.array, False, operand.tile, block, (), width=width, pattern=tuple(requests))
