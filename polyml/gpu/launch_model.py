@@ -39,7 +39,7 @@ def modelled(
     sizes: the values of the SCoP's parameters.
     most: how many warps are examined one by one for each access; of more, a sample is taken.
     """
-    found = zip(program.launches.values(), mapped, strict=True)
+    found = zip(program.plain, mapped, strict=True)
     return tuple(_LaunchModel(LaunchPoints.of(program, launch, sizes), each, machine, most).launches() for launch, each in found)
 
 

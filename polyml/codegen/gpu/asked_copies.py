@@ -16,7 +16,7 @@ from polyml.schedule.gpu.mapping import BlockCopies, Mapped
 
 def with_copies(mapped: Sequence[Mapped], program: GpuProgram) -> tuple[Mapped, ...]:
     """Returns the launches of a program with the copies to shared memory that their code makes."""
-    pairs = zip(mapped, program.launches.values())
+    pairs = zip(mapped, program.plain)
     return tuple(replace(each, copies=tuple(_copies(launch))) for each, launch in pairs)
 
 
@@ -38,7 +38,7 @@ def check_copies(mapped: Sequence[Mapped], program: GpuProgram) -> None:
 
     mapped: the launches of the program, in order.
     """
-    for number, (each, launch) in enumerate(zip(mapped, program.launches.values())):
+    for number, (each, launch) in enumerate(zip(mapped, program.plain)):
         made = {(copies.loop, array) for copies in _copies(launch) for array in copies.arrays}
         missing = [(asked, name) for asked in each.copies or () for name in asked.arrays if (asked.loop, name) not in made]
         if missing:
@@ -60,7 +60,7 @@ def _possible(mapped: Mapped, number: int, every: Sequence[Mapped], program: Gpu
     """Yields the copies that the launch may make, such as "A, B at k". number: which one of `every` it is."""
     others = [mapped if k == number else each for k, each in enumerate(every)]
     made = gpu_program(program.scop, others)
-    for asked in _copies([*made.launches.values()][number]):
+    for asked in _copies(made.plain[number]):
         yield f"{', '.join(asked.arrays)} at {asked.loop or 'a loop of the grid'}"
 
 

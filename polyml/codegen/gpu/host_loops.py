@@ -15,23 +15,32 @@ from polyml.codegen.astgen.build import nodes_of
 from polyml.codegen.ir.program import Node
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import dimensions
-from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop
+from polyml.schedule.gpu.loop_roles import SurroundingLoop
+from polyml.schedule.gpu.mapping import Mapped
 from polyml.schedule.tree import loop_tree
 
 
 def host_loops(scop: Scop, named: Mapping[str, Mapped]) -> tuple[Node, ...]:
     """Returns the host's loops around the launches, in order. named: { name of a launch -> its nest }."""
-    launched = [_launched(name, each.nest) for name, each in named.items()]
-    domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, launched))
-    hosts = [(set_, each.nest.host) for set_, each in zip(launched, named.values())]
-    return tuple(nodes_of(loop_tree.write(domain, _host_tree(hosts, 0)), scop.checked))
+    return ordered([(name, each.nest.instances, each.nest.host) for name, each in named.items()], scop.checked)
 
 
-def _launched(name: str, nest: LaunchNest) -> isl.Set:
-    """Returns { k[h0, h1] }, the values of the host's loops for which the launch k has instances."""
-    if not nest.host:
-        return isl.Set.from_params(nest.instances.params()).set_tuple_name(name)
-    values = reduce(isl.UnionMap.flat_range_product, (as_map(around, nest.instances) for around in nest.host))
+def ordered(runs: Sequence[tuple[str, isl.UnionSet, tuple[SurroundingLoop, ...]]], context: isl.Set) -> tuple[Node, ...]:
+    """Returns the loops around launches, or around the phases of one launch, in order.
+
+    runs: the name k of each in order, its instances { S[i] }, and the loops around it, outermost first.
+    context: what is known of the parameters.
+    """
+    hosts = [(_launched(name, instances, around), around) for name, instances, around in runs]
+    domain = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(set_) for set_, _ in hosts))
+    return tuple(nodes_of(loop_tree.write(domain, _host_tree(hosts, 0)), context))
+
+
+def _launched(name: str, instances: isl.UnionSet, around: Sequence[SurroundingLoop]) -> isl.Set:
+    """Returns { k[h0, h1] }, the values of the loops around it for which the launch or phase k has instances."""
+    if not around:
+        return isl.Set.from_params(instances.params()).set_tuple_name(name)
+    values = reduce(isl.UnionMap.flat_range_product, (as_map(loop, instances) for loop in around))
     return isl.Set.from_union_set(values.range()).set_tuple_name(name)
 
 

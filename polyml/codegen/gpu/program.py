@@ -7,51 +7,33 @@ for t:                     host loop
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import chain, count
 from types import MappingProxyType
 
 import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
+from polyml.codegen.gpu import teams
+from polyml.codegen.gpu.axes import LaunchAxis, at, fresh, grid_axis, of_thread, starts_of
 from polyml.codegen.gpu.block_tiles import block_tiles
 from polyml.codegen.gpu.host_loops import as_map, host_loops
 from polyml.codegen.gpu.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged, staged
+from polyml.codegen.gpu.teams import Choice, TeamCode
 from polyml.codegen.ir.program import Node, instances
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import forget, parameter_names
-from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
-from polyml.quasi_affine.from_isl import condition_expression, integer_expression
-from polyml.schedule.gpu.mapping import BlockCopies, GridAxis, Mapped, SurroundingLoop
+from polyml.quasi_affine.affine import TRUE, Condition, negate
+from polyml.quasi_affine.from_isl import condition_expression
+from polyml.schedule.gpu.loop_roles import GridAxis, Team
+from polyml.schedule.gpu.mapping import BlockCopies, LaunchNest, Mapped
 from polyml.schedule.tree import loop_tree
 
-
-@dataclass(frozen=True)
-class LaunchAxis:
-    """A LaunchAxis holds the blocks and threads along one axis of a launch.
-
-    loop: the name in the schedule of the loop whose iterations they run.
-    start: the name of the parameter, in what a thread runs, that is the thread's first iteration of that loop.
-    first: the number of the first block that has work, an expression of the sizes and the variables of the host's loops.
-    blocks: the number of blocks from `first` on, an expression of the same names.
-    threads: how many threads a block has along the axis.
-    items: how many iterations a thread runs.
-    thread_step: how many iterations lie between the first ones of neighbouring threads: 1, or `items` where a thread's iterations
-        follow one another.
-    """
-
-    loop: str
-    start: str
-    first: Affine
-    blocks: Affine
-    threads: int
-    items: int
-    thread_step: int = 1
+Chooser = Callable[[Choice, Mapping[str, int]], tuple[tuple[str, ...], int]]  # launches by name, and a number of parts
 
 
 @dataclass(frozen=True)
@@ -88,6 +70,7 @@ class Launch:
         holds.
     blocks: the names along each axis on which a block has more than one iteration.
     serial: why there is one thread alone; "" where there are several.
+    team: what the threads of a block run together; there are no versions then.
     """
 
     name: str
@@ -96,6 +79,20 @@ class Launch:
     versions: tuple[Version, ...]
     blocks: tuple[BlockAxis, ...] = ()
     serial: str = ""
+    team: TeamCode | None = None
+
+    @property
+    def body(self) -> tuple[Node, ...]:
+        """The loops of all versions, or of all phases of a team."""
+        phases = self.team.phases.values() if self.team else ()
+        return tuple(node for each in (*self.versions, *phases) for node in each.body)
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The names of the statements that it runs, in the order of the text, each perhaps several times."""
+        if self.team is not None:
+            return tuple(name for phase in self.team.phases.values() for name in phase.statements)
+        return tuple(node.statement for node in instances(self.body))
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,31 @@ class GpuProgram:
 
     launches: by the names of their kernels.
     order: the host's loops around launches; an instance in them is a launch, with the values of the loops.
+    choices: by the name of a launch in `order`, those that may run in its place.
     """
 
     scop: Scop
     launches: dict[str, Launch]
     order: tuple[Node, ...]
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> tuple[Launch, ...]:
+        """The launches of its order, without those of teams that may run in their place."""
+        return tuple(launch for launch in self.launches.values() if launch.team is None)
+
+    def runs(self, name: str, values: Mapping[str, int], choose: Chooser | None = None) -> list[tuple[Launch, dict[str, int]]]:
+        """Returns the launches that run where the order has the one of this name, each with the values of its parameters.
+
+        values: of the sizes and the host's loops.
+        choose: how the host chooses among launches with and without teams; None: as it does for a device.
+        """
+        choice = self.choices.get(name)
+        if choice is None:
+            return [(self.launches[name], dict(values))]
+        axes = {each: launch.axes for each, launch in self.launches.items()}
+        names, parts = choice.chosen(axes, values) if choose is None else choose(choice, values)
+        return [(self.launches[each], {**values, choice.parts: parts}) for each in names]
 
 
 def gpu_program(scop: Scop, mapped: Sequence[Mapped], sums: Mapping[str, Reduction] = MappingProxyType({})) -> GpuProgram:
@@ -119,8 +136,14 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], sums: Mapping[str, Reducti
     sums: updates whose order is free and that the device may do with matrix instructions.
     """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
-    launches = {name: _launch(name, each, scop, sums) for name, each in zip(names, mapped)}
-    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))))
+    launches: dict[str, Launch] = {}
+    choices = {}
+    for name, each in zip(names, mapped):
+        launches[name] = _launch(name, each, scop, sums)
+        if each.team is not None:
+            some, choices[name] = _team_launches(name, each.nest, each.team, scop)
+            launches |= {launch.name: launch for launch in some}
+    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices)
 
 
 def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]) -> Launch:
@@ -130,16 +153,16 @@ def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]
     sums: updates that may be done with matrix instructions.
     """
     nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
-    names = _fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
+    names = fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
     host, starts = names[: len(nest.host)], names[len(nest.host) :]
-    whole = reduce(_at, zip(host, nest.host), nest.instances)
-    axes = [_grid_axis(axis, start, whole, scop) for axis, start in zip(mapped.axes, starts)]
+    whole = reduce(at, zip(host, nest.host), nest.instances)
+    axes = [grid_axis(axis, start, whole, scop) for axis, start in zip(mapped.axes, starts)]
     inside, context = whole, scop.checked.intersect(whole.params())
     for axis, start in zip(mapped.axes, starts):
-        context = context.intersect(_starts(axis, start, whole))
-        inside = inside.intersect(_of_thread(inside, axis, start))
+        context = context.intersect(starts_of(axis, start, whole))
+        inside = inside.intersect(of_thread(inside, axis, start))
     several = [(axis, start) for axis, start in zip(mapped.axes, starts) if axis.items > 1]
-    called = _fresh([f"{axis.loop.name}_item" for axis, _ in several], {*taken, *names})
+    called = fresh([f"{axis.loop.name}_item" for axis, _ in several], {*taken, *names})
     items = [_ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
     blocks = _block_axes(axes, items, {*taken, *names, *called})
     if any(axis.rolled for axis, _ in several):
@@ -152,6 +175,26 @@ def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]
     return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, given), blocks, nest.serial)
 
 
+def _team_launches(name: str, nest: LaunchNest, team: Team, scop: Scop) -> tuple[list[Launch], Choice]:
+    """Returns the launches of teams that run a nest, and how the host chooses among them and the launch of the given name."""
+    taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
+    found = fresh([loop.name for loop in (*nest.host, *(axis.loop for axis in team.axes))], taken)
+    host, starts = found[: len(nest.host)], found[len(nest.host) :]
+    names = teams.named(starts, team, {*taken, *found})
+    whole = reduce(at, zip(host, nest.host), nest.instances)
+    axes = [grid_axis(axis, start, whole, scop) for axis, start in zip(team.axes, starts)]
+    inside, context = whole, scop.checked.intersect(whole.params())
+    for axis, start in zip(team.axes, starts):
+        context = context.intersect(starts_of(axis, start, whole))
+        inside = inside.intersect(of_thread(inside, axis, start))
+    choice = teams.choice_of(name, team, whole, scop, names.parts)
+    launches = []
+    for each, stage in zip((choice.team, *choice.split), teams.STAGES):
+        code = teams.team_code(team, inside, context, axes, names, scop, stage)
+        launches.append(Launch(each, host, teams.grid_of(code, axes), (), team=code))
+    return launches, choice
+
+
 def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
     """Returns the axes along which a block has more than one iteration. taken: names in use, which new names differ from."""
     found, rest = [], list(items)
@@ -159,7 +202,7 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
         if axis.threads * axis.items == 1:
             continue
         item = rest.pop(0).name if axis.items > 1 else ""
-        block, thread = _fresh([f"{axis.start}_block", f"{axis.start}_thread"], taken)
+        block, thread = fresh([f"{axis.start}_block", f"{axis.start}_thread"], taken)
         found.append(BlockAxis(axis.start, block, thread, item, axis.threads, axis.items, axis.thread_step))
     return tuple(found)
 
@@ -256,7 +299,7 @@ def _whole_version(
     written = frozenset(scop.statements[each.statement].write.array for each in instances(body))
     alone = [held for held in kept if any(held.loop is node for node in body)]
     taken = {*scop.arrays, *scop.params, *parameter_names(context)}
-    chunks = _fresh([f"{held.innermost.name or held.innermost.var}_chunk" for held in alone], taken)
+    chunks = fresh([f"{held.innermost.name or held.innermost.var}_chunk" for held in alone], taken)
     wanted = [(held, chunk, given.copies_at(held)) for held, chunk in zip(alone, chunks)]
     together = [_fragments(held, chunk, blocks, written, given) for held, chunk, _ in wanted]
     by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]
@@ -315,56 +358,6 @@ def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:
     return isl.Set(f"{{ [{', '.join(f'm{k}' for k in range(len(items)))}] : {box} }}").subtract(there)
 
 
-def _fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
-    """Returns the names in order, with a number appended to each that is equal to an earlier one or to one of `taken`."""
-    found: list[str] = []
-    for name in names:
-        free = (each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in taken and each not in found)
-        found.append(next(free))
-    return tuple(found)
-
-
-def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
-    """Returns the instances in which a loop's variable equals a parameter. fixed: the parameter's name and the loop."""
-    name, around = fixed
-    return instances.intersect(_where(instances, around, f"e = {name}", (name,)))
-
-
-def _where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, parameters: Sequence[str]) -> isl.UnionSet:
-    """Returns those of the instances in which the value of a loop satisfies a condition.
-
-    around: the loop; the condition calls its value e.
-    condition: isl's text.
-    parameters: the names of parameters in the condition.
-    """
-    values = isl.Map(f"[{', '.join(parameters)}] -> {{ [e] -> [] : {condition} }}").domain()
-    return as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
-
-
-def _of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
-    """Returns those instances that a thread runs whose first iteration along the axis is the parameter named `start`."""
-    steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.item_step} m and 0 <= m < {axis.items}"
-    return _where(instances, axis.loop, steps, (start,))
-
-
-def _starts(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
-    """Returns [start] -> { : start >= c and start mod n = 0 }, where all threads' first iterations along the axis are multiples of n
-    and at least the constant c, if such a constant is known.
-    """
-    multiples = isl.Set(f"[{start}] -> {{ : {start} mod {axis.thread_step} = 0 }}")
-    first = _blocks(axis, instances).dim_min(0)
-    if not first.is_cst():
-        return multiples
-    least = first.max_val().to_python() * axis.extent
-    return multiples.intersect(isl.Set(f"[{start}] -> {{ : {start} >= {least} }}"))
-
-
-def _blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
-    """Returns { [b] }, the numbers of the axis's blocks that have work."""
-    numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
-    return isl.Set.from_union_set(as_map(axis.loop, instances).range()).apply(numbers)
-
-
 def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
     """Returns the tree with the loop over a thread's items as the innermost loop, so that a thread runs its items together."""
     if isinstance(body, loop_tree.Leaf):
@@ -372,10 +365,3 @@ def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
     if isinstance(body, loop_tree.Loop):
         return loop_tree.Loop(body.name, body.member, _with_items(body.body, loop), body.directives, body.cut)
     return loop_tree.Block(tuple(loop_tree.BlockPart(part.instances, _with_items(part.body, loop)) for part in body.parts))
-
-
-def _grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) -> LaunchAxis:
-    """Returns the axis of a launch, with the blocks that have work. start: the parameter that is a thread's first iteration."""
-    numbers = _blocks(axis, instances)
-    low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (numbers.dim_min(0), numbers.dim_max(0)))
-    return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items, axis.thread_step)

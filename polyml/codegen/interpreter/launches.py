@@ -5,44 +5,69 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 
-from polyml.codegen.gpu.program import GpuProgram, Launch
+from polyml.codegen.gpu.program import Chooser, GpuProgram, Launch
 from polyml.codegen.interpreter import call
 from polyml.codegen.interpreter.order import ORDERS, Env, walk
 from polyml.codegen.interpreter.run import effects
+from polyml.codegen.interpreter.teams import TeamMemory, run_block
 from polyml.codegen.ir.program import Program
 
+Item = TypeVar("Item")
 
-def run(program: GpuProgram, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0) -> object:
+
+def run(
+    program: GpuProgram, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0, choose: Chooser | None = None
+) -> object:
     """Runs a kernel's program for GPUs on the arguments, whose arrays it changes in place, and returns what the kernel returns.
 
     arguments: by the names of the kernel's parameters.
-    order: of the threads of a launch: "source", "reversed", or "shuffled" by `seed`. A thread runs all of its loops before the next
-        one begins.
+    order: of the blocks of a launch and of the threads of a block: "source", "reversed", or "shuffled" by `seed`. A thread runs to the next
+        barrier, or else to its end, before the next one begins.
+    choose: how the host chooses among launches with and without teams; None: as it does for a device.
 
-    Raises what `interpreter.run.run` does.
+    Raises what `interpreter.run.run` does, and BarrierDivergence where some threads of a block do not reach a barrier.
     """
     if order not in ORDERS:
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
     scop, random = program.scop, Random(seed)
     sizes, arrays = call.begin(scop, arguments)
     visit = effects(scop, arrays, arguments, sizes)
+    updated = {each.array for launch in program.launches.values() if launch.team for each in launch.team.partial}
+    copies = {name: np.empty_like(arrays[name]) for name in updated}
+    redirected = {name: (copy, effects(scop, {**arrays, name: copy}, arguments, sizes)) for name, copy in copies.items()}
+    memory = TeamMemory(scop, arrays, visit, redirected)
+
+    def some_order(items: list[Item]) -> list[Item]:
+        return items[::-1] if order == "reversed" else random.sample(items, len(items)) if order == "shuffled" else items
 
     def launch(name: str, point: tuple[int, ...]) -> None:
-        found = program.launches[name]
-        values = {**sizes, **dict(zip(found.host, point))}
-        starts = list(threads(found, values))
-        for start in starts[::-1] if order == "reversed" else random.sample(starts, len(starts)) if order == "shuffled" else starts:
-            here = {**values, **start}
-            for version in found.versions:
-                if version.condition.evaluate(here):
-                    walk(Program(scop, version.body), here, visit)
+        values = {**sizes, **dict(zip(program.launches[name].host, point))}
+        for each, here in program.runs(name, values, choose):
+            if each.team is None:
+                for start in some_order(list(threads(each, here))):
+                    for version in each.versions:
+                        if version.condition.evaluate({**here, **start}):
+                            walk(Program(scop, version.body), {**here, **start}, visit)
+                continue
+            for block in some_order(blocks(each, here)):
+                run_block(each, name, some_order(block), memory)
 
     with np.errstate(all="ignore"):
         walk(Program(scop, program.order), sizes, launch)
     return call.result(scop, arrays, arguments)
+
+
+def blocks(launch: Launch, values: Env) -> list[list[Env]]:
+    """Returns the threads of each block of a launch of teams, each as the names and values that it has, among them `values`."""
+    found: dict[tuple[int, ...], list[Env]] = {}
+    for start in threads(launch, values):
+        key = tuple(start[f"{axis.start}_block"] for axis in launch.axes)
+        found.setdefault(key, []).append({**values, **start})
+    return list(found.values())
 
 
 def threads(launch: Launch, values: Env) -> Iterator[dict[str, int]]:

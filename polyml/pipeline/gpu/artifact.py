@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyml.codegen.gpu.program import GpuProgram, Launch
-from polyml.codegen.gpu.text.printer import LaunchSignature, LaunchSource
+from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.model.core.scop import Role, Scop
-from polyml.quasi_affine.affine import variable
+from polyml.quasi_affine.affine import Affine, variable
 from polyml.runtime.gpu.artifact import (
     DeviceArrayRecord,
     GpuArtifact,
     GpuKernel,
+    HostChoice,
     HostGuard,
     HostLaunch,
     HostLoop,
@@ -75,7 +76,9 @@ def _arrays(scop: Scop, kernels: Sequence[GpuKernel], table: AccessTable) -> tup
 def _kernel(launch: Launch, signature: LaunchSignature) -> GpuKernel:
     x, y, z = ([axis.threads for axis in launch.axes[:_GRID_AXES]] + [1] * _GRID_AXES)[:_GRID_AXES]
     integers = len(signature.integers) + len(signature.firsts) + len(signature.extents)
-    return GpuKernel(launch.name, (x, y, z), signature.arrays, integers, signature.numbers, signature.status)
+    stem = launch.name.rpartition("_")[0]  # what the two launches have in common that pass partial results to one another
+    parts = tuple((f"{stem}/{name}", dtype) for name, dtype in signature.parts)
+    return GpuKernel(launch.name, (x, y, z), signature.arrays, integers, signature.numbers, signature.status, parts)
 
 
 def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
@@ -87,8 +90,21 @@ def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
         return HostGuard(str(node.condition), tuple(_node(each, program, source) for each in node.body))
     if not isinstance(node, Instance):
         raise TypeError(f"the host has no node {node!r}")
-    launch, signature = program.launches[node.statement], source.signatures[node.statement]
-    at = dict(zip(launch.host, node.point))
+    choice = program.choices.get(node.statement)
+    plain = _launch(node.statement, node.point, program, source)
+    if choice is None:
+        return plain
+    others = tuple(_launch(name, node.point, program, source) for name in (choice.team, *choice.split))
+    at = dict(zip(program.launches[node.statement].host, node.point))
+    trips, along = tuple(str(each.substitute(at)) for each in choice.trips), str(choice.divided[0].substitute(at))
+    return HostChoice((plain, *others), choice.parts, trips, along, *choice.team_size, choice.beside)
+
+
+def _launch(name: str, point: Sequence[Affine], program: GpuProgram, source: LaunchSource) -> HostLaunch:
+    """Returns a launch in the host's loops as data. point: the values of the host's loops."""
+    launch, signature = program.launches[name], source.signatures[name]
+    at, team = dict(zip(launch.host, point)), launch.team
+    stored = (variable(team.parts), *(count.substitute(at) for _, _, count in team.numbering)) if team and signature.parts else ()
     return HostLaunch(
         launch.name,
         tuple(str(axis.blocks.substitute(at)) for axis in launch.axes),
@@ -96,4 +112,5 @@ def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
         tuple(str(at.get(name, variable(name))) for name in signature.integers),
         signature.firsts,
         signature.extents,
+        tuple(map(str, stored)),
     )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyml.codegen.gpu.program import GpuProgram
+from polyml.codegen.gpu.signatures import LaunchSource
 from polyml.codegen.gpu.text.dialect import DIALECTS
-from polyml.codegen.gpu.text.printer import LaunchSource
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
@@ -23,6 +23,7 @@ from polyml.runtime.gpu.artifact import GpuArtifact
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.gpu.launch_plan import on_one_thread
 from polyml.schedule.gpu.mapping import GridAxis, Mapped, with_block
+from polyml.schedule.gpu.teams import team_note
 from polyml.schedule.script.file import Saved
 
 
@@ -69,7 +70,7 @@ def compile_for_gpu(
         model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
         mapped, program = launches(model, runner, device)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
-    notes = tuple(_note(name, each) for name, each in zip(program.launches, mapped))
+    notes = tuple(_note(name, each) for name, each in zip((launch.name for launch in program.plain), mapped))
     made = artifact(program, text, device.dialect, notes, is_sized=model.scop.usual is not None)
     return GpuCompiled(program, text, made, runner.timings, notes)
 
@@ -102,9 +103,11 @@ def _note(name: str, mapped: Mapped) -> str:
     """Returns a line that says which loops become the threads of a launch, and in which loops of the host it is repeated."""
     nest = mapped.nest
     host = f", once for each iteration of {', '.join(around.name for around in nest.host)}" if nest.host else ""
+    teams = f"; {team_note(mapped.team)}" if mapped.team else ""
     if nest.serial:
-        return f"{name}: one thread{host}: {nest.serial}"
-    return f"{name}: threads for {', '.join(map(_divided, mapped.axes))}{host}"
+        why = f": {nest.serial}" if not teams else ", where its loops are short"
+        return f"{name}: one thread{host}{why}{teams}"
+    return f"{name}: threads for {', '.join(map(_divided, mapped.axes))}{host}{teams}"
 
 
 def _divided(axis: GridAxis) -> str:

@@ -29,7 +29,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 1
+VERSION = 2
 ROLES = ("argument", "local", "result")
 _TYPES = {d.name: d for d in (*FIXED, PYINT)}
 
@@ -44,6 +44,7 @@ class GpuKernel:
     integers: how many of its parameters are integers of 64 bits.
     numbers: names and types of arguments that are numbers.
     status: whether the last parameter points to an int, in which the kernel reports that the call fails.
+    parts: names and types of partial results that it stores for another kernel, or reads; pointers behind those of the arrays.
     """
 
     name: str
@@ -52,6 +53,7 @@ class GpuKernel:
     integers: int
     numbers: tuple[tuple[str, DType], ...]
     status: bool
+    parts: tuple[tuple[str, DType], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class HostLaunch:
     integers: the values of sizes and of variables of the host's loops that the kernel has as parameters.
     given_firsts, given_extents: the axes of which the kernel has the number of the first block, and how many blocks there are, as
         parameters, behind `integers`.
+    stored: numbers whose product is how many partial results there are of each name.
     """
 
     kernel: str
@@ -72,6 +75,7 @@ class HostLaunch:
     integers: tuple[str, ...]
     given_firsts: tuple[int, ...]
     given_extents: tuple[int, ...]
+    stored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,25 @@ class HostGuard:
     body: tuple[HostNode, ...]
 
 
-HostNode = Union[HostLaunch, HostLoop, HostGuard]
+@dataclass(frozen=True)
+class HostChoice:
+    """A host choice runs some launches of several, by the rule of `schedule.gpu.team_choice.parts`.
+
+    body: the launch without teams, the one with teams, and, if there are any, two launches in place of the latter.
+    parts: the name, in these two, of the number of blocks that divide the iterations of a team.
+    trips, along, size, lanes, beside: what the rule asks for.
+    """
+
+    body: tuple[HostLaunch, ...]
+    parts: str
+    trips: tuple[str, ...]
+    along: str
+    size: int
+    lanes: int
+    beside: bool
+
+
+HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice]
 
 
 @dataclass(frozen=True)
@@ -202,7 +224,7 @@ def _to_json(artifact: GpuArtifact) -> dict:
         "types": [str(t) for t in artifact.types],
         "dialect": artifact.dialect,
         "text": artifact.text,
-        "kernels": [{**vars(k), "numbers": [(name, d.name) for name, d in k.numbers]} for k in artifact.kernels],
+        "kernels": [_kernel_to_json(k) for k in artifact.kernels],
         "host": [_node_to_json(node) for node in artifact.host],
         "arrays": [{**vars(a), "element": a.element.name} for a in artifact.arrays],
         "checks": [check_to_json(c) for c in artifact.checks],
@@ -239,12 +261,19 @@ def _from_json(data: object) -> GpuArtifact:
     )
 
 
+def _kernel_to_json(kernel: GpuKernel) -> dict:
+    named = {key: [(name, kind.name) for name, kind in getattr(kernel, key)] for key in ("numbers", "parts")}
+    return {**vars(kernel), **named}
+
+
 def _kernel_from_json(given: object) -> GpuKernel:
     data = only(given, GpuKernel.__dataclass_fields__.keys())
     x, y, z = tuple_of(count_of, data["threads"])
-    numbers = tuple((text_of(name), _TYPES[text_of(kind)]) for name, kind in tuple_of(_pair, data["numbers"]))
+    numbers, parts = (
+        tuple((text_of(n), _TYPES[text_of(k)]) for n, k in tuple_of(_pair, data[key])) for key in ("numbers", "parts")
+    )
     arrays = tuple((text_of(name), flag_of(is_written)) for name, is_written in tuple_of(_pair, data["arrays"]))
-    return GpuKernel(text_of(data["name"]), (x, y, z), arrays, count_of(data["integers"]), numbers, flag_of(data["status"]))
+    return GpuKernel(text_of(data["name"]), (x, y, z), arrays, count_of(data["integers"]), numbers, flag_of(data["status"]), parts)
 
 
 def _pair(given: object) -> tuple[object, object]:
@@ -267,6 +296,17 @@ def _node_to_json(node: HostNode) -> dict:
     return {**vars(node), "body": [_node_to_json(each) for each in node.body]}
 
 
+def _choice_from_json(given: dict) -> HostChoice:
+    data = only(given, HostChoice.__dataclass_fields__.keys())
+    body = [node for node in tuple_of(_node_from_json, data["body"]) if isinstance(node, HostLaunch)]
+    if len(body) not in (2, 4) or len(body) < len(data["body"]):
+        raise ValueError("a choice is among two or four launches")
+    trips, numbers = tuple_of(text_of, data["trips"]), (count_of(data["size"]), count_of(data["lanes"]))
+    if not all(numbers):
+        raise ValueError("a team has threads")
+    return HostChoice(tuple(body), text_of(data["parts"]), trips, text_of(data["along"]), *numbers, flag_of(data["beside"]))
+
+
 def _node_from_json(given: object) -> HostNode:
     if not isinstance(given, dict):
         raise ValueError(f"a loop or a launch is expected, not {given!r:.40}")
@@ -276,7 +316,11 @@ def _node_from_json(given: object) -> HostNode:
         axes = tuple(tuple_of(count_of, data[name]) for name in ("given_firsts", "given_extents"))
         if len(blocks) != len(firsts) or any(k >= len(blocks) for each in axes for k in each):
             raise ValueError("a launch has a number of blocks and a first one along each axis")
-        return HostLaunch(text_of(data["kernel"]), blocks, firsts, tuple_of(text_of, data["integers"]), *axes)
+        integers, stored = (tuple_of(text_of, data[name]) for name in ("integers", "stored"))
+        first, extents = axes
+        return HostLaunch(text_of(data["kernel"]), blocks, firsts, integers, first, extents, stored)
+    if "trips" in given:
+        return _choice_from_json(given)
     if "condition" in given:
         data = only(given, HostGuard.__dataclass_fields__.keys())
         return HostGuard(text_of(data["condition"]), tuple_of(_node_from_json, data["body"]))

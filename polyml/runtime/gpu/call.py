@@ -125,6 +125,7 @@ class _CallMemory:
         self._taken: list[tuple[int, DeviceBuffer]] = []
         self._moved: dict[str, DeviceBuffer] = {}  # device arrays that do not begin where launches expect it
         self._written: set[str] = set()
+        self._parts: dict[str, tuple[int, DeviceBuffer]] = {}  # partial results, by name
         self._status: DeviceBuffer | None = None
 
     def arguments(self, kernel: GpuKernel) -> tuple[list[object], list[object]]:
@@ -133,6 +134,16 @@ class _CallMemory:
         self._written |= {name for name, is_written in kernel.arrays if is_written}
         after: list[object] = [_number(name, dtype, self._arguments) for name, dtype in kernel.numbers]
         return before, [*after, self._flag()] if kernel.status else after
+
+    def parts(self, kernel: GpuKernel, count: int) -> list[object]:
+        """Returns the memory of the partial results that a kernel stores or reads. count: how many there are of each name."""
+        found: list[object] = []
+        for name, element in kernel.parts:
+            size, buffer = self._parts.get(name, (-1, None))
+            if buffer is None or size < count * element.size_bytes:
+                size, buffer = self._parts[name] = count * element.size_bytes, self._take(count * element.size_bytes)
+            found.append(buffer)
+        return found
 
     def finish(self) -> object:
         """Copies the arrays that launches have written back to the caller's memory, and returns what the kernel returns.
@@ -283,14 +294,16 @@ class _Launcher:
         self._most, self._queue = code.driver.most_blocks, memory.queue
         self._firsts, self._extents = code.axes.get(kernel.name, ((), ()))
 
-    def __call__(self, blocks: tuple[int, ...], firsts: tuple[int, ...], integers: tuple[int, ...]) -> None:
+    def __call__(
+        self, blocks: tuple[int, ...], firsts: tuple[int, ...], integers: tuple[int, ...], stored: tuple[int, ...] = ()
+    ) -> None:
         if any(number <= 0 for number in blocks):
             return
         if self._arguments is None:
             self._arguments = self._memory.arguments(self._kernel)
             self._start = self._memory.code.start(self._kernel)
         before, after = self._arguments
-        numbers = [np.int64(each) for each in integers]
+        numbers = [*self._memory.parts(self._kernel, prod(stored)), *(np.int64(each) for each in integers)]
         for start, part in _parts(blocks, self._most):
             if any(start) and any(first and k not in self._firsts for k, first in enumerate(start)):
                 raise PolymlValueError(f"{self._kernel.name} would need {max(blocks):,} blocks, more than one launch can have")

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import prod
 
 from polyml.runtime.calling.result_extents import rewritten
-from polyml.runtime.gpu.artifact import GpuArtifact, HostGuard, HostLaunch, HostLoop, HostNode
+from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode
+from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts
 
 _STEP = "    "
 _DEEPEST = 18  # loops in loops, of which Python allows 20
-Start = Callable[[tuple[int, ...], tuple[int, ...], tuple[int, ...]], None]  # (blocks, first blocks, integers)
+Start = Callable[
+    [tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]], None
+]  # (blocks, first blocks, integers, stored)
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,30 @@ def host_code(artifact: GpuArtifact) -> HostCode:
     shapes = [_tuple(f"_max(0, {rewritten(extent, names)})" for extent in array.shape) for array in artifact.arrays]
     lines += [f"{_STEP}return {_tuple(shapes)}", f"def launches({', '.join([*given, *kernels.values()])}):"]
     lines += _block(artifact.host, names, kernels)
-    made: dict = {"_min": min, "_max": max, "__builtins__": {"range": range}}
+    threads = {kernel.name: prod(kernel.threads) for kernel in artifact.kernels}
+    made: dict = {"_min": min, "_max": max, "_parts": partial(_parts, threads), "__builtins__": {"range": range}}
     exec("\n".join(lines), made)
     return HostCode(made["violated"], made["shapes"], made["launches"])
+
+
+def _parts(
+    threads: Mapping[str, int],
+    trips: Sequence[int],
+    plain: Sequence[int],
+    teams: Sequence[int],
+    along: int,
+    size: int,
+    lanes: int,
+    beside: bool,
+    kernels: Sequence[str],
+) -> int:
+    """Returns which launches of a choice run, as `team_choice.parts` does.
+
+    threads: of a block, by kernel.
+    plain, teams: blocks along each axis, without and with teams; kernels: the names of these two.
+    """
+    without, with_teams = (threads[name] * prod(max(each, 0) for each in blocks) for name, blocks in zip(kernels, (plain, teams)))
+    return parts(trips, along, without, with_teams, (size, lanes), beside)
 
 
 def _condition(text: str, names: Mapping[str, str]) -> str:
@@ -76,13 +102,31 @@ def _block(nodes: Sequence[HostNode], names: Mapping[str, str], kernels: Mapping
 def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
     indent = _STEP * depth
     if isinstance(node, HostLaunch):
-        parts = (_tuple(rewritten(each, names) for each in some) for some in (node.blocks, node.firsts, node.integers))
+        parts = (_tuple(rewritten(each, names) for each in some) for some in (node.blocks, node.firsts, node.integers, node.stored))
         yield f"{indent}{kernels[node.kernel]}({', '.join(parts)})"
+    elif isinstance(node, HostChoice):
+        yield from _choice(node, names, kernels, depth)
     elif isinstance(node, HostGuard):
         yield f"{indent}if {_condition(node.condition, names)}:"
         yield from _block(node.body, names, kernels, depth + 1)
     else:
         yield from _loop(node, names, kernels, depth)
+
+
+def _choice(node: HostChoice, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
+    indent, chosen = _STEP * depth, f"_c{depth}"
+    numbers = [_tuple(rewritten(each, names) for each in some) for some in (node.trips, *(each.blocks for each in node.body[:2]))]
+    names = {**names, node.parts: chosen}
+    told = f"{node.size}, {node.lanes}, {node.beside}, {[each.kernel for each in node.body[:2]]}"
+    yield f"{indent}{chosen} = _parts({', '.join(numbers)}, {rewritten(node.along, names)}, {told})"
+    plain, team, *split = node.body
+    yield f"{indent}if {chosen} == {PLAIN}:"
+    yield from _block([plain], names, kernels, depth + 1)
+    yield f"{indent}elif {chosen} == {WHOLE}:" if split else f"{indent}else:"
+    yield from _block([team], names, kernels, depth + 1)
+    if split:
+        yield f"{indent}else:"
+        yield from _block(split, names, kernels, depth + 1)
 
 
 def _loop(node: HostLoop, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ for i: for j: B[i, j] = A[i, j]   ->   one launch: j along x in blocks of 32 thr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import islpy as isl
@@ -19,7 +20,8 @@ from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
 from polyml.schedule.gpu import launch_fusion
 from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
-from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked
+from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked, may_have_teams
+from polyml.schedule.gpu.teams import team_of
 from polyml.schedule.gpu.warp_lines import ROWS, is_flat, is_turned, lines, shares_rows
 from polyml.schedule.legality.check import check_legal
 from polyml.schedule.tree import loop_tree
@@ -70,7 +72,7 @@ def planned_tree(
     tree, nests = _launches_fused(
         *(fused if _threads(fused[1]) == _threads(unfused[1]) else unfused), scop, dependences, reductions
     )
-    return tree, tuple(_usual(nest, scop, in_turn) for nest in nests)
+    return tree, tuple(_with_team(_usual(nest, scop, in_turn), scop, dependences, reductions) for nest in nests)
 
 
 def _launches_fused(
@@ -129,7 +131,9 @@ def planned_as_given(
     """
     with budget(_OPERATIONS):
         nests = every_nest(tree, scop, dependences, reductions)
-        return tuple(as_asked(nest) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests)
+        found = [as_asked(nest) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests]
+    pairs = zip(nests, found)
+    return tuple(_with_team(each, scop, dependences, reductions) if may_have_teams(nest) else each for nest, each in pairs)
 
 
 def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
@@ -201,6 +205,20 @@ def _has_rows(nest: LaunchNest, order: Sequence[int], scop: Scop) -> bool:
     """
     x, y = (nest.grid[loop] for loop in order[:2])
     return is_turned(nest, x, scop) or shares_rows(nest, y, scop)
+
+
+def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Mapped:
+    """Returns the launch with teams as another way to run it, where threads can share loops that have partial results.
+
+    There are none where a thread has several iterations, which keep the sums of loops in registers, and where isl takes too long.
+    """
+    if any(axis.items > 1 for axis in given.axes) or not reductions.keys() & {*given.nest.statements}:
+        return given
+    try:
+        with budget(_OPERATIONS):
+            return replace(given, team=team_of(given.nest, scop, dependences, reductions))
+    except (BudgetExceeded, isl.Error):
+        return given
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:

@@ -24,27 +24,13 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.gpu.host_marks import check_not_in_grid, is_host
+from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop, Team
 from polyml.schedule.legality.check import reason
 from polyml.schedule.tree import loop_tree
-from polyml.schedule.tree.directives import GridPlace
 from polyml.schedule.tree.loop_tree import Block, BlockPart, Leaf, Loop, Node
 
 AXES = 3  # of a block
 _NO_LOOP = "there is no loop"
-
-
-@dataclass(frozen=True)
-class SurroundingLoop:
-    """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance.
-
-    place: where a mark of the schedule tree puts it in the grid; None: no mark does.
-    shared: arrays of which a mark makes the block copy what it reads, before its threads run.
-    """
-
-    name: str
-    values: isl.UnionPwAff
-    place: GridPlace | None = None
-    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,41 +86,6 @@ class LaunchNest:
 
 
 @dataclass(frozen=True)
-class GridAxis:
-    """A loop of a launch whose iterations are divided among blocks and threads: an axis of the grid.
-
-    Block b runs the iterations from b * size * items on, so that blocks begin at multiples, whatever the first iteration is.
-
-    size: threads of a block along the axis.
-    items: iterations of a thread, which run together (register tile; Volkov and Demmel, SC 2008).
-    adjacent: whether a thread's iterations follow one another; if not, they are `size` apart, and neighbouring threads run
-        neighbouring iterations.
-    rolled: whether a thread runs its iterations in a loop of its own; if not, they are unrolled.
-    """
-
-    loop: SurroundingLoop
-    size: int
-    items: int = 1
-    adjacent: bool = False
-    rolled: bool = False
-
-    @property
-    def thread_step(self) -> int:
-        """Returns the distance between the first iterations of neighbouring threads, in iterations of the loop."""
-        return self.items if self.adjacent else 1
-
-    @property
-    def item_step(self) -> int:
-        """Returns the distance between one iteration of a thread and its next one, in iterations of the loop."""
-        return 1 if self.adjacent else self.size
-
-    @property
-    def extent(self) -> int:
-        """Returns how many iterations of the loop a block runs."""
-        return self.size * self.items
-
-
-@dataclass(frozen=True)
 class BlockCopies:
     """Arrays of which the threads of a block copy parts to shared memory, for several iterations of a thread's loop at a time, or once.
 
@@ -154,11 +105,13 @@ class Mapped:
 
     axes: the parallel loops, that of axis x first; those after the third one are divided among blocks alone.
     copies: the copies to shared memory that marks of the schedule tree ask for; None: those that save loads.
+    team: another way to run the launch, in which threads share loops inside the parallel ones; None if there is none.
     """
 
     nest: LaunchNest
     axes: tuple[GridAxis, ...]
     copies: tuple[BlockCopies, ...] | None = None
+    team: Team | None = None
 
 
 def nests(
@@ -262,25 +215,25 @@ class _LaunchFinder:
             for part in node.parts:
                 yield from self.nests(part.body, host, instances.intersect(part.instances))
             return
-        own = _of(instances, node)
+        own = those_of(instances, node)
         names = loop_tree.statements(node)
         inside = dependences_in_launch(self.dependences.among(names, names), host, own)
-        chain = _chain(node)
+        chain = chain_of(node)
         if isinstance(node, Loop) and is_host(node):
             check_not_in_grid([node], "has the host's loops or a grid inside it")
-            yield from self.nests(node.body, (*host, _around(node)), instances)
+            yield from self.nests(node.body, (*host, as_surrounding(node)), instances)
             return
         free = [loop for loop in chain if loop.directives.grid]
         if free:
             check_not_in_grid((loop for _, loop in loop_tree.loops(chain[-1].body)), "is inside what a thread runs")
         for loop in free:
-            self._check_asked(loop, _carried(inside, loop))
-        free = free or [loop for loop in chain if _carried(inside, loop).is_empty()]
+            self._check_asked(loop, carried_by(inside, loop))
+        free = free or [loop for loop in chain if carried_by(inside, loop).is_empty()]
         if free:
-            yield LaunchNest(host, tuple(map(_around, free)), _without(node, free), own)
+            yield LaunchNest(host, tuple(map(as_surrounding, free)), _without(node, free), own)
             return
         if isinstance(node, Loop):
-            found = tuple(self.nests(node.body, (*host, _around(node)), instances))
+            found = tuple(self.nests(node.body, (*host, as_surrounding(node)), instances))
             if not all(nest.serial for nest in found):
                 yield from found
                 return
@@ -304,15 +257,15 @@ class _LaunchFinder:
         host: the loops around them.
         instances: { S[i] }, those inside the loops.
         """
-        carried = _carried(dependences_in_launch(self.dependences.validity, host, instances), chain[0])
+        carried = carried_by(dependences_in_launch(self.dependences.validity, host, instances), chain[0])
         source, sink, why = reason(carried, self.scop, self.dependences)
         relaxed = dependences_in_launch(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
-        free = any(_carried(relaxed, loop).is_empty() for loop in chain)
+        free = any(carried_by(relaxed, loop).is_empty() for loop in chain)
         sums = ", an update that may come in any order, but threads have no partial results here" if free else ""
         return f"loop `{chain[0].name}`: {sink} depends on {source} ({why}){sums}"
 
 
-def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
+def those_of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
     """Returns those of the instances { S[i] } whose statements run in the subtree `node`."""
     names = set(loop_tree.statements(node))
     sets = instances.get_set_list()
@@ -335,7 +288,7 @@ def dependences_in_launch(validity: isl.UnionMap, host: Sequence[SurroundingLoop
     return found
 
 
-def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
+def carried_by(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
     """Returns the dependences whose source and sink are in different iterations of the loop.
 
     inside: { S[i] -> T[j] }, the dependences in question.
@@ -350,16 +303,16 @@ def parallel_loops(node: Node, host: Sequence[SurroundingLoop], instances: isl.U
     instances: { S[i] }, of all launches.
     """
     names = loop_tree.statements(node)
-    inside = dependences_in_launch(dependences.among(names, names), host, _of(instances, node))
-    return [loop for loop in _chain(node) if _carried(inside, loop).is_empty()]
+    inside = dependences_in_launch(dependences.among(names, names), host, those_of(instances, node))
+    return [loop for loop in chain_of(node) if carried_by(inside, loop).is_empty()]
 
 
-def _chain(node: Node) -> list[Loop]:
+def chain_of(node: Node) -> list[Loop]:
     """Returns the loops directly inside one another at the top of a tree, outermost first."""
-    return [node, *_chain(node.body)] if isinstance(node, Loop) else []
+    return [node, *chain_of(node.body)] if isinstance(node, Loop) else []
 
 
-def _around(loop: Loop) -> SurroundingLoop:
+def as_surrounding(loop: Loop) -> SurroundingLoop:
     return SurroundingLoop(loop.name, loop.member, loop.directives.grid, loop.directives.shared)
 
 
@@ -373,11 +326,11 @@ def _without(node: Node, free: Sequence[Loop]) -> Node:
 
 def _runs(node: Node, instances: isl.UnionSet, inside: tuple[SurroundingLoop, ...]) -> Iterator[ThreadStatement]:
     if isinstance(node, Loop):
-        yield from _runs(node.body, instances, (*inside, _around(node)))
+        yield from _runs(node.body, instances, (*inside, as_surrounding(node)))
     elif isinstance(node, Block):
         for part in node.parts:
             yield from _runs(part.body, instances.intersect(part.instances), inside)
     elif isinstance(node, Leaf):
-        sets = _of(instances, node).get_set_list()
+        sets = those_of(instances, node).get_set_list()
         found = {sets.get_at(k).get_tuple_name(): sets.get_at(k) for k in range(sets.n_set())}
         yield from (ThreadStatement(name, found[name], inside) for name in node.statements if name in found)

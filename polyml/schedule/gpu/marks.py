@@ -2,7 +2,7 @@
 
     for i:                                  for i:  # grid(y, threads=16, items=8, adjacent)
         for j:              <->                 for j:  # grid(x, threads=16, items=8, adjacent)
-            for k: S                                for k: S  # shared(A, B)
+            for k: S                                for k: S  # shared(A, B), or partial(C) where threads share the loop
 
 What polyml chooses by itself and what a script asks for are the same marks, so that either can be saved, edited and loaded.
 """
@@ -10,7 +10,7 @@ What polyml chooses by itself and what a script asks for are the same marks, so 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 import islpy as isl
@@ -36,28 +36,53 @@ def marked(tree: Node, launches: Sequence[Mapped]) -> Node:
     }
     hosts = {id(loop.values) for each in launches for loop in each.nest.host}
     copies = [(set(each.nest.statements), each.copies or ()) for each in launches]
-    return _marked(tree, places, hosts, copies)
+    phases = [phase for each in launches if each.team for phase in each.team.phases if phase.partial]
+    partial = {
+        id(loop.values): tuple(dict.fromkeys(each.array for each in phase.partial)) for phase in phases for loop in phase.shared
+    }
+    return _marked(tree, _Marks(places, hosts, copies, partial))
 
 
-def _marked(
-    node: Node, places: Mapping[int, GridPlace], hosts: set[int], copies: Sequence[tuple[set[str], Sequence[BlockCopies]]]
-) -> Node:
-    """Returns the subtree with marks.
+@dataclass(frozen=True)
+class _Marks:
+    """The marks of a tree.
 
     places: the axis of a loop, by the identity of its member.
     hosts: the identities of the members of the host's loops.
     copies: for each launch, the names of its statements, and its copies to shared memory.
+    partial: the arrays of which threads that share a loop have partial results, by the identity of its member.
     """
+
+    places: Mapping[int, GridPlace]
+    hosts: set[int]
+    copies: Sequence[tuple[set[str], Sequence[BlockCopies]]]
+    partial: Mapping[int, tuple[str, ...]]
+
+
+def _marked(node: Node, marks: _Marks) -> Node:
+    """Returns the subtree with marks."""
     if isinstance(node, Leaf):
         return node
     if isinstance(node, Block):
-        return Block(tuple(BlockPart(part.instances, _marked(part.body, places, hosts, copies)) for part in node.parts))
+        return Block(tuple(BlockPart(part.instances, _marked(part.body, marks)) for part in node.parts))
     own, key = set(loop_tree.statements(node)), id(node.member)
-    place = places.get(key)
+    place = marks.places.get(key)
     loop = "" if place is not None and place.axis == 0 else node.name
-    shared = [name for names, asked in copies if own <= names for each in asked if each.loop == loop for name in each.arrays]
-    known = replace(NO_DIRECTIVES, tile=node.directives.tile, grid=place, host=key in hosts, shared=tuple(dict.fromkeys(shared)))
-    return replace(node, directives=known, body=_marked(node.body, places, hosts, copies))
+    shared = [name for names, asked in marks.copies if own <= names for each in asked if each.loop == loop for name in each.arrays]
+    known = replace(
+        NO_DIRECTIVES,
+        tile=node.directives.tile,
+        grid=place,
+        host=key in marks.hosts,
+        shared=tuple(dict.fromkeys(shared)),
+        partial=marks.partial.get(key, ()),
+    )
+    return replace(node, directives=known, body=_marked(node.body, marks))
+
+
+def may_have_teams(nest: LaunchNest) -> bool:
+    """Returns whether threads may share loops of the launch: marks say so, or do not say how its loops are divided."""
+    return not is_asked(nest) or any(loop.directives.partial for _, loop in loop_tree.loops(nest.body))
 
 
 def is_asked(nest: LaunchNest) -> bool:

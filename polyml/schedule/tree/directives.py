@@ -72,7 +72,7 @@ class Directives:
     parallel: its iterations go to threads.
     vectorize: its iterations are lanes of vectors.
     unroll_jam: how many iterations are unrolled and jammed; 0: as many as the code generator finds best.
-    partial: arrays of which each thread may have partial results, which are added up behind the loop.
+    partial: arrays of which each thread may have partial results, which are added up behind the loop; of GPUs, the threads of a block.
     pack: arrays whose elements that one iteration reads are copied next to each other first.
     isolate: full tiles get code of their own, and partial tiles too.
     grid: the axis of a launch whose blocks and threads run its iterations; None: there is none.
@@ -94,12 +94,12 @@ class Directives:
     @property
     def of_gpu(self) -> bool:
         """Returns whether a directive is for GPUs."""
-        return self.grid is not None or self.host or bool(self.shared)
+        return self.grid is not None or self.host or bool(self.shared) or bool(self.partial) and not self.parallel
 
     @property
     def of_processor(self) -> bool:
         """Returns whether a directive is for processors."""
-        return self.parallel or self.of_code or bool(self.partial)
+        return self.parallel or self.of_code
 
     @property
     def together(self) -> bool:

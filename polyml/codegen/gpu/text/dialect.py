@@ -18,6 +18,8 @@ class Dialect:
     pointer: what stands before the type of an array in global memory.
     shared: what stands before the type of an array that the threads of a block share.
     barrier: the statement at which the threads of a block wait for one another.
+    team_barrier: the same, where what the threads wrote to global memory is seen by all of them behind it.
+    shuffle: an expression of the {value} that the thread {distance} places further in the warp has; "" where there is none.
     block, thread: expressions of the number of a block and of a thread along x, y and z.
     launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product.
     restrict: the word for pointers to arrays that do not overlap.
@@ -36,6 +38,8 @@ class Dialect:
     pointer: str
     shared: str
     barrier: str
+    team_barrier: str
+    shuffle: str
     block: tuple[str, str, str]
     thread: tuple[str, str, str]
     launch_bounds: str
@@ -78,6 +82,8 @@ OPENCL = Dialect(
     pointer="__global ",
     shared="__local ",
     barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    team_barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    shuffle="",
     block=("get_group_id(0)", "get_group_id(1)", "get_group_id(2)"),
     thread=("get_local_id(0)", "get_local_id(1)", "get_local_id(2)"),
     launch_bounds="__attribute__((reqd_work_group_size({x}, {y}, {z})))",
@@ -97,6 +103,8 @@ CUDA = Dialect(
     pointer="",
     shared="__shared__ ",
     barrier="__syncthreads();",
+    team_barrier="__syncthreads();",
+    shuffle="__shfl_down_sync(0xffffffff, {value}, {distance})",
     block=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     thread=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
     launch_bounds="__launch_bounds__({threads})",

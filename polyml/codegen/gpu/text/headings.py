@@ -11,7 +11,8 @@ from math import prod
 from pathlib import PurePath
 
 from polyml.codegen.gpu.program import Launch
-from polyml.codegen.ir.program import Instance, instances
+from polyml.codegen.gpu.teams import TeamCode
+from polyml.codegen.ir.program import Instance
 from polyml.model.core.scop import Scop
 from polyml.source import Loc
 
@@ -34,7 +35,9 @@ def heading(launch: Launch, scop: Scop) -> Iterator[str]:
         yield f"// and {len(places) - _MOST_LINES} lines more, to line {places[-1].line}"
     if launch.host:
         yield f"// one launch for each iteration of {', '.join(launch.host)}"
-    if not launch.axes:
+    if launch.team is not None:
+        yield from (f"// {line}" for line in _team(launch, launch.team))
+    elif not launch.axes:
         yield f"// one thread{f': {launch.serial}' if launch.serial else ''}"
     else:
         yield f"// {_blocks(launch)}"
@@ -43,8 +46,8 @@ def heading(launch: Launch, scop: Scop) -> Iterator[str]:
 def source_lines(launch: Launch, scop: Scop) -> list[Loc]:
     """Returns a place in each line of the source that the launch runs, in the order of the lines."""
     found: dict[tuple[str, int], Loc] = {}
-    for instance in instances(tuple(node for version in launch.versions for node in version.body)):
-        place = scop.statements[instance.statement].loc
+    for name in launch.statements:
+        place = scop.statements[name].loc
         if place is not None:
             found.setdefault((place.source.file, place.line), place)
     return [found[key] for key in sorted(found)]
@@ -56,6 +59,19 @@ def line_of(instance: Instance, scop: Scop) -> str:
     return "" if place is None else f"line {place.line}"
 
 
+def _team(launch: Launch, team: TeamCode) -> Iterator[str]:
+    """Yields what the threads of a block do together, such as `the 256 threads of a block run all iterations of i, with partial results`."""
+    grid = [axis for axis in launch.axes if axis.loop]
+    threads, side = team.size, prod(axis.threads for axis in grid)
+    one = f"one iteration of {' and '.join(axis.loop for axis in grid)}" if grid else "all there is to do"
+    several = f"{side} times {threads}" if side > 1 else f"the {threads}"
+    yield f"{several} threads of a block run {one} together: each has partial results, which are combined in a tree"
+    if team.stage == "partial":
+        yield f"several blocks run one of these, each every {team.parts}-th part; another launch combines their results"
+    elif team.stage == "join":
+        yield f"what is combined are results that {team.parts} blocks of another launch have stored"
+
+
 def _blocks(launch: Launch) -> str:
     """Returns what blocks and threads of a launch are, as in `blocks of 32 x 8 threads: along x for j, along y for i`."""
     threads = [axis.threads for axis in launch.axes if axis.threads > 1] or [1]
@@ -65,6 +81,7 @@ def _blocks(launch: Launch) -> str:
     iterations = f", each with {' x '.join(map(str, items))} iterations" if max(items) > 1 else ""
     along: dict[str, list[str]] = {}
     for number, axis in enumerate(launch.axes):
-        along.setdefault(_AXES[min(number, 2)], []).append(axis.loop)
+        if axis.loop:
+            along.setdefault(_AXES[min(number, 2)], []).append(axis.loop)
     told = ", ".join(f"along {axis} for {' and '.join(loops)}" for axis, loops in along.items())
     return f"blocks of {shape}{total} thread{'s' if prod(threads) > 1 else ''}{iterations}: {told}"

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from polyml.quasi_affine.affine import Affine, Choice, Compare, Condition, Extremum, FloorDiv, Logic
 
+Renamed = TypeVar("Renamed", Affine, Condition)
 Use = Callable[[str], str]  # the name of a device function, once told that it is needed
+
+
+class Rename(Protocol):
+    """A Rename returns an expression or a condition with the names of the C text in place of the program's."""
+
+    def __call__(self, value: Renamed, /) -> Renamed: ...
 
 
 def integer(value: Affine, use: Use) -> str:

@@ -21,7 +21,7 @@ _WORDS = frozenset(
 )
 _OWN = re.compile(  # what the text calls its own: constants, tiles, registers, blocks, functions of its preamble
     r"[ev]\d+|(first|blocks|copy|commit|wait|load|multiply|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16|complex|arc)_.*"
-    r"|\w+_(held|tile(_\d+)?|aligned|warp|block|thread|chunk|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
+    r"|\w+_(held|partial|shared|parts|tile(_\d+)?|aligned|warp|block|thread|chunk|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
 )
 
 

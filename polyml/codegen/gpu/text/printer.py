@@ -6,10 +6,10 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import prod
-from typing import TypeVar, cast
+from typing import cast
 
 import islpy as isl
 
@@ -17,51 +17,24 @@ from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments
 from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
+from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
+from polyml.codegen.gpu.teams import SharedLoop
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.fragment_loops import fragment_loop
 from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
-from polyml.codegen.gpu.text.integers import condition, extreme, factor, row_major
+from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, block_number, first_block, loop_names, named, number_name, outer_names
+from polyml.codegen.gpu.text.teams import TeamText, stored_parts, written
 from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, barrier_lines, copy_lines, declaration
 from polyml.codegen.gpu.text.values import Needs, Text, Values
-from polyml.codegen.gpu.text.wrapping import wrapped
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
-from polyml.dtypes import DType
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node
+from polyml.codegen.text.wrapping import wrapped
 from polyml.model.core.scop import Scop
-from polyml.quasi_affine.affine import Affine, Condition, variable
+from polyml.quasi_affine.affine import TRUE, Affine, variable
 
 _STEP = "    "
-Renamed = TypeVar("Renamed", Affine, Condition)
-
-
-@dataclass(frozen=True)
-class LaunchSignature:
-    """A LaunchSignature lists the parameters of a kernel, in this order.
-
-    arrays: names of arrays stored row by row, each a pointer to its first element, and whether the kernel writes it.
-    integers: names of sizes and of variables of the host's loops.
-    firsts: the axes, by number, each of which has a parameter for the number of its first block.
-    extents: the axes, by number, each of which has a parameter for how many blocks it has.
-    numbers: names and types of arguments that are numbers.
-    status: whether the last parameter is a pointer to an int, in which a kernel reports that the call fails.
-    """
-
-    arrays: tuple[tuple[str, bool], ...]
-    integers: tuple[str, ...]
-    firsts: tuple[int, ...]
-    extents: tuple[int, ...]
-    numbers: tuple[tuple[str, DType], ...]
-    status: bool
-
-
-@dataclass(frozen=True)
-class LaunchSource:
-    """A LaunchSource holds the text of all launches of a program, and { name of a kernel in it -> its signature }."""
-
-    text: str
-    signatures: dict[str, LaunchSignature]
 
 
 def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> LaunchSource:
@@ -97,29 +70,34 @@ class _KernelText:
         self._arrays: dict[str, bool] = {}
         self._integers: dict[str, None] = {}
         self._outer = outer_names(launch, scop)
+        self._fixed: Mapping[str, Affine] = {}  # values that names stand for
         self._known = _running(launch, scop)
-        self._begin(launch.versions[0])
+        self._begin(launch.versions[0] if launch.versions else Version(TRUE, ()))
         self._tells_lines = len(source_lines(launch, scop)) > 1
         self._filled: list[Registers] = []
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
         self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
         self._held: dict[str, str] = {}  # array -> the register that stands for its element
+        self._updates: Mapping[str, tuple[str, str]] = {}  # statement -> (array, the register that it updates in its place)
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
 
     @property
     def signature(self) -> LaunchSignature:
         """The parameters of the kernel; complete when its text has been written."""
-        known = {*self._launch.host, *(p.name for p in self._scop.parameters)}
+        team, status = self._launch.team, self.needs.status
+        known = {*self._launch.host, *(p.name for p in self._scop.parameters), *((team.parts,) if team else ())}
         integers = tuple(sorted(self._integers.keys() & known))
         numbers = tuple(self.needs.numbers.items())
-        return LaunchSignature(tuple(self._arrays.items()), integers, self._firsts, self._extents, numbers, self.needs.status)
+        arrays, parts = tuple(self._arrays.items()), stored_parts(self._launch, self._scop)
+        return LaunchSignature(arrays, integers, self._firsts, self._extents, numbers, status, parts)
 
     @property
     def _firsts(self) -> tuple[int, ...]:
         """The numbers of the axes for which the number of the first block is a parameter of the kernel: those where it is not
         always 0, or whose blocks may be divided among several launches.
         """
-        return tuple(k for k, axis in enumerate(self._launch.axes) if axis.first != Affine() or self._dialect.splits[min(k, 2)])
+        axes = [(k, axis) for k, axis in enumerate(self._launch.axes) if not axis.is_lane]
+        return tuple(k for k, axis in axes if axis.first != Affine() or self._dialect.splits[min(k, 2)])
 
     @property
     def _extents(self) -> tuple[int, ...]:
@@ -131,9 +109,8 @@ class _KernelText:
 
     def text(self) -> str:
         """Returns the text of the whole kernel."""
-        for node in instances(tuple(node for version in self._launch.versions for node in version.body)):
-            self._arrays[self._scop.statements[node.statement].write.array] = True
-        body = [_STEP + line for line in self._versions()]
+        self._arrays |= dict.fromkeys(written(self._launch, self._scop), True)
+        body = [_STEP + line for line in self._run()]
         starts = [_STEP + line for line in (*self._shared.values(), *self._starts())]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
@@ -148,14 +125,18 @@ class _KernelText:
         index, shares = self._dialect.index, {axis.start: axis for axis in self._launch.blocks} if self._shared else {}
         for number, axis in enumerate(self._launch.axes):
             block, own = self._block_start(number, axis), self._dialect.thread[min(number, 2)] if axis.threads > 1 else ""
+            if axis.is_lane:
+                yield f"const int {named(axis.start)} = {own};"
+                continue
             if found := shares.get(axis.start):
                 yield f"const int {found.thread} = {own or '0'};"
                 yield f"const {index} {found.block} = {block};"
                 block, own = found.block, found.thread
             step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
             yield f"const {index} {named(axis.start)} = {block}{f' + {own}{step}' if own else ''};"
-        if shares:
-            *others, (linear, _) = zip(self._dialect.thread, self._launch.axes)
+        if shares or self._launch.team and self._shared:
+            several = [each for each in zip(self._dialect.thread, self._launch.axes) if each[1].threads > 1]
+            *others, (linear, _) = several or [("0", self._launch.axes[0])]
             for own, axis in reversed(others):
                 linear = f"{linear if linear in self._dialect.thread else f'({linear})'}*{axis.threads} + {own}"
             yield f"const int thread = {linear};"
@@ -174,6 +155,9 @@ class _KernelText:
             element = dialect.memory_type(self._scop.arrays[array].element)
             const = "" if is_written else "const "
             yield f"{dialect.pointer}{const}{element} *{dialect.restrict} {named(array)}"
+        for name, dtype in signature.parts:
+            const = "" if self._launch.team and self._launch.team.part else "const "
+            yield f"{dialect.pointer}{const}{dialect.memory_type(dtype)} *{dialect.restrict} {name}"
         yield from (f"const {dialect.index} {named(name)}" for name in signature.integers)
         yield from (f"const {dialect.index} {first_block(self._launch.axes[k])}" for k in signature.firsts)
         yield from (f"const {dialect.index} {block_count(self._launch.axes[k])}" for k in signature.extents)
@@ -181,10 +165,13 @@ class _KernelText:
         if signature.status:
             yield f"{dialect.pointer}int *status"
 
-    def _versions(self) -> Iterator[str]:
+    def _run(self) -> Iterator[str]:
         """Yields the C lines of what a thread runs. If the launch has two versions, the first one is in an `if` on its condition,
         and the second one in the `else`.
         """
+        if self._launch.team:
+            yield from TeamText(self._launch, self._scop, self._dialect, self._values, self).lines()
+            return
         first, *others = self._launch.versions
         if not others:
             for node in first.body:
@@ -214,13 +201,14 @@ class _KernelText:
     def _begin(self, version: Version) -> None:
         """Prepares the text of a version: from now on, elements in its registers are read and written there."""
         self._version, self._registers, self._staged = version, version.registers, version.staged
-        is_whole = version is self._launch.versions[0]
+        is_whole = version is next(iter(self._launch.versions), None)
         self._unrolled = {axis.item for axis in self._launch.blocks if is_whole and axis.items > 1}
-        self._loop_names = loop_names(version, self._launch, self._call(self._outer), self._scop)
+        self._loop_names: Mapping[int, str] = loop_names(version, self._launch, self._call(self._outer), self._scop)
 
     def _call(self, names: Mapping[str, str]) -> Mapping[str, str]:
         """Returns the names, after making expressions have these C names in place of the program's from now on."""
-        self._names, self._renaming = names, {name: variable(new) for name, new in names.items() if new != name}
+        self._names = names
+        self._renaming = {**{name: variable(new) for name, new in names.items() if new != name}, **self._fixed}
         return names
 
     def _lines(self, node: Node) -> Iterator[str]:
@@ -243,15 +231,34 @@ class _KernelText:
             if tiles is not None:
                 yield from self._chunks(tiles)
                 return
-            name = self._names[node.var]
-            lower = extreme("max", [self._renamed(e) for e in node.lower], self._use)
-            last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
-            step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
             if node.name in self._unrolled:
                 yield "#pragma unroll"
-            yield from self._block(f"for ({self._dialect.index} {name} = {lower}; {name} < {last}; {step})", node.body)
+            yield from self._block(self.loop_head(node), node.body)
         else:
             raise TypeError(f"not a node of a thread: {node!r}")
+
+    def loop_head(self, node: Loop) -> str:
+        """Returns what stands before the body of a loop."""
+        name = self._names[node.var]
+        lower = extreme("max", [self._renamed(e) for e in node.lower], self._use)
+        last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
+        stride = node.stride if isinstance(node, SharedLoop) else Affine(node.step)
+        step = f"{name}++" if stride == Affine(1) else f"{name} += {self._values.index(stride)}"
+        return f"for ({self._dialect.index} {name} = {lower}; {name} < {last}; {step})"
+
+    def begin_names(self, names: Mapping[str, str], loops: Mapping[int, str], values: Mapping[str, Affine]) -> None:
+        """From now on, variables of loops around have these names, loops by identity these, and other names these values."""
+        self._fixed, self._loop_names = values, loops
+        self._call({**self._outer, **names})
+
+    def lines_of(self, body: Sequence[Node], updates: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+        """Yields the C lines of nodes. updates: { statement -> (array, the register that it updates in place of an element) }."""
+        self._updates = updates
+        yield from (line for node in body for line in self._lines(node))
+
+    def declare(self, name: str, kind: str, length: int) -> None:
+        """Declares an array in shared memory."""
+        self._shared[name] = f"{self._dialect.shared}{kind} {name}[{length}];"
 
     def _with_registers(self, held: Registers) -> Iterator[str]:
         """Yields the C lines of a loop, between lines that load elements into registers and lines that store these; all of them
@@ -343,7 +350,10 @@ class _KernelText:
 
     def _instance(self, node: Instance) -> Iterator[str]:
         """Yields the C lines of an instance, in braces unless they are one line."""
+        update = self._updates.get(node.statement)
+        self._held |= [update] if update else []
         lines = self._values.assignment(self._scop.statements[node.statement], node.point)
+        self._held.pop(update[0] if update else "", None)
         if self._tells_lines and (line := line_of(node, self._scop)):
             lines[-1] += f"  // {line}"
         if len(lines) == 1:
@@ -394,6 +404,5 @@ class _KernelText:
 
 def _running(launch: Launch, scop: Scop) -> isl.Set:
     """Returns { : ... }, a condition on the sizes that holds wherever the launch runs an instance."""
-    nodes = instances(tuple(node for version in launch.versions for node in version.body))
-    where = [scop.statements[node.statement].domain.params() for node in nodes]
+    where = [scop.statements[name].domain.params() for name in launch.statements]
     return reduce(isl.Set.union, where, isl.Set.empty(scop.checked.get_space())).intersect(scop.checked)

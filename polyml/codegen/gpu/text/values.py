@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import suffix
-from polyml.codegen.gpu.text.integers import integer
+from polyml.codegen.gpu.text.integers import Rename, condition, integer
 from polyml.codegen.gpu.text.names import number_name
 from polyml.codegen.gpu.text.shared_values import shared
 from polyml.codegen.ir.accesses import AccessTable
@@ -24,7 +24,7 @@ from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import MATH_NAMES
 from polyml.model.core.nest import always_fits
 from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Scop, Statement, Value
-from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.affine import Affine, Condition
 
 Address = Callable[[str, Sequence[str], tuple[Affine, ...]], str]  # an array and its subscripts -> the element, as C names it
 
@@ -84,7 +84,7 @@ class Needs:
 class Values:
     """A Values writes the statements of one kernel in C."""
 
-    def __init__(self, scop: Scop, dialect: Dialect, needs: Needs, element: Address, rename: Callable[[Affine], Affine]):
+    def __init__(self, scop: Scop, dialect: Dialect, needs: Needs, element: Address, rename: Rename):
         self.scop, self.dialect, self._needs, self._element, self._rename = scop, dialect, needs, element, rename
         self._table = AccessTable(scop.context)
 
@@ -111,6 +111,14 @@ class Values:
         if element not in HALVES:
             return Text(text)
         return Text(f"{self._needs.function(f'{element.name}_value')}({text})")
+
+    def of_texts(self, value: Value, loads: Sequence[str]) -> str:
+        """Returns the C text of a value whose loads are these texts, by their numbers."""
+        return _TextOfLoads(self, loads).value(value).text
+
+    def test(self, where: Condition) -> str:
+        """Returns the C text of a condition, given in names of the program."""
+        return condition(self._rename(where), self._needs.function)
 
     def call(self, function: str, *operands: Text | str, checked: bool = False) -> Text:
         """Returns the C text of a call of a device function. checked: whether the pointer `status` is its last argument."""
@@ -369,6 +377,16 @@ class _StatementText:
         if not dtype.is_float:
             return Text("1" if name == "isfinite" else "0")
         return Text(f"({name}({operand.text}) != 0)")
+
+
+class _TextOfLoads(_StatementText):
+    """A _TextOfLoads writes a value whose loads are given texts, in place of elements of arrays."""
+
+    def __init__(self, values: Values, loads: Sequence[str]):
+        self._values, self._loads, self._shared, self._known = values, loads, set(), {}
+
+    def _made(self, e: Value) -> Text:
+        return Text(self._loads[e.access]) if isinstance(e, Load) else super()._made(e)
 
 
 def _float(value: float, is_double: bool) -> Text:

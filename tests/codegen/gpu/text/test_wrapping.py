@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from polyml.codegen.gpu.text.wrapping import WIDTH, wrapped
+from polyml.codegen.text.wrapping import WIDTH, wrapped
 
 
 def test_a_short_line_stays_as_it_is():

@@ -1,0 +1,100 @@
+"""The axes of a launch: the blocks and threads along each, and the instances that one thread runs.
+
+grid loop i, blocks of 8 threads   ->   { S[i, k] : i = i' }, with i' = 8*block + thread
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, count
+
+import islpy as isl
+
+from polyml.codegen.gpu.host_loops import as_map
+from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.from_isl import integer_expression
+from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop
+
+
+@dataclass(frozen=True)
+class LaunchAxis:
+    """A LaunchAxis holds the blocks and threads along one axis of a launch.
+
+    loop: the name in the schedule of the loop whose iterations they run.
+    start: the name of the parameter, in what a thread runs, that is the thread's first iteration of that loop.
+    first: the number of the first block that has work, an expression of the sizes and the variables of the host's loops.
+    blocks: the number of blocks from `first` on, an expression of the same names.
+    threads: how many threads a block has along the axis.
+    items: how many iterations a thread runs.
+    thread_step: how many iterations lie between the first ones of neighbouring threads: 1, or `items` where a thread's iterations
+        follow one another.
+    is_lane: whether `start` is a thread's number in its team, of which there is one along this axis, in place of an iteration.
+    """
+
+    loop: str
+    start: str
+    first: Affine
+    blocks: Affine
+    threads: int
+    items: int
+    thread_step: int = 1
+    is_lane: bool = False
+
+
+def grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) -> LaunchAxis:
+    """Returns the axis of a launch, with the blocks that have work. start: the parameter that is a thread's first iteration."""
+    numbers = blocks(axis, instances)
+    low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (numbers.dim_min(0), numbers.dim_max(0)))
+    return LaunchAxis(axis.loop.name, start, low, high - low + 1, axis.size, axis.items, axis.thread_step)
+
+
+def fresh(names: Sequence[str], taken: Set[str]) -> tuple[str, ...]:
+    """Returns the names in order, with a number appended to each that is equal to an earlier one or to one of `taken`."""
+    found: list[str] = []
+    for name in names:
+        free = (each for each in chain((name,), (f"{name}_{k}" for k in count(2))) if each not in taken and each not in found)
+        found.append(next(free))
+    return tuple(found)
+
+
+def at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
+    """Returns the instances in which a loop's variable equals a parameter. fixed: the parameter's name and the loop."""
+    name, around = fixed
+    return instances.intersect(where(instances, around, f"e = {name}", (name,)))
+
+
+def where(instances: isl.UnionSet, around: SurroundingLoop, condition: str, parameters: Sequence[str]) -> isl.UnionSet:
+    """Returns those of the instances in which the value of a loop satisfies a condition.
+
+    around: the loop; the condition calls its value e.
+    condition: isl's text.
+    parameters: the names of parameters in the condition.
+    """
+    values = isl.Map(f"[{', '.join(parameters)}] -> {{ [e] -> [] : {condition} }}").domain()
+    return as_map(around, instances).intersect_range(isl.UnionSet.from_set(values)).domain()
+
+
+def of_thread(instances: isl.UnionSet, axis: GridAxis, start: str) -> isl.UnionSet:
+    """Returns those instances that a thread runs whose first iteration along the axis is the parameter named `start`."""
+    steps = f"e = {start}" if axis.items == 1 else f"exists m: e = {start} + {axis.item_step} m and 0 <= m < {axis.items}"
+    return where(instances, axis.loop, steps, (start,))
+
+
+def starts_of(axis: GridAxis, start: str, instances: isl.UnionSet) -> isl.Set:
+    """Returns [start] -> { : start >= c and start mod n = 0 }, where all threads' first iterations along the axis are multiples of n
+    and at least the constant c, if such a constant is known.
+    """
+    multiples = isl.Set(f"[{start}] -> {{ : {start} mod {axis.thread_step} = 0 }}")
+    first = blocks(axis, instances).dim_min(0)
+    if not first.is_cst():
+        return multiples
+    least = first.max_val().to_python() * axis.extent
+    return multiples.intersect(isl.Set(f"[{start}] -> {{ : {start} >= {least} }}"))
+
+
+def blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
+    """Returns { [b] }, the numbers of the axis's blocks that have work."""
+    numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
+    return isl.Set.from_union_set(as_map(axis.loop, instances).range()).apply(numbers)

@@ -1,0 +1,36 @@
+"""Whether the threads of a block share loops, by the sizes of a call: the rule by which the host chooses among launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+HELD = 1 << 17  # threads that run at a time on a large device (an H100 holds 270,336)
+FEW = 16  # iterations that are not worth a team
+EACH = 8  # iterations that a thread has at least where they are divided among blocks
+MOST = 1024  # blocks among which the iterations of a team are divided
+PLAIN, WHOLE = 0, 1  # a launch without teams, and one of teams whose iterations are not divided among blocks
+
+
+def parts(trips: Sequence[int], along: int, plain: int, teams: int, team: tuple[int, int], beside: bool) -> int:
+    """Returns PLAIN, WHOLE, or among how many blocks the iterations of a team are divided.
+
+    A team pays where its loops have FEW iterations. If its threads are not neighbours, it pays only where there are not enough
+    iterations of the grid's loops for the device. Its iterations are divided among blocks while the device has room for them, and a
+    thread has EACH of them.
+
+    trips: how many iterations the loops that a team shares have.
+    along: how many the one has that is divided among blocks.
+    plain, teams: how many threads a launch has without teams, and with teams.
+    team: the threads of a team, and how many of them there are along the loop that is divided among blocks.
+    beside: whether neighbouring threads are of one team.
+
+    >>> parts([10_000_000], 10_000_000, 1, 256, (256, 256), True)
+    512
+    >>> parts([1000], 1000, 4096, 32 * 4096, (32, 32), True), parts([10], 10, 100, 3200, (32, 32), True)
+    (1, 0)
+    """
+    count, (size, lanes) = prod(max(each, 0) for each in trips), team
+    if count < FEW or not beside and plain >= HELD:
+        return PLAIN
+    return max(WHOLE, min(HELD // max(teams, 1), along // lanes, count // (size * EACH), MOST))
