@@ -15,8 +15,7 @@ from functools import partial
 import numpy as np
 
 import polyml
-from polyml.api.gpu_calls import opened
-from polyml.runtime.gpu.opencl import OpenCl
+from polyml.runtime.gpu.opencl import OpenCl, open_device
 
 GEMM = """
 __kernel void gemm(__global float *C, __global const float *A, __global const float *B, long n, long m, long k, float alpha, float beta)
@@ -64,17 +63,18 @@ def jacobi_2d(steps, A, B):
 
 def plain(device: OpenCl, text: str, launches: Callable, shape: tuple[int, int]) -> Callable[..., None]:
     """Returns a function of arrays, numbers and how many work-items there are that runs a plain kernel on them. launches: (name, arrays, numbers)."""
-    module = device.compile(text)
+    module, queue = device.compile(text), device.queue()
+    kernels = {name: module.kernel(name, (*shape, 1)) for name, *_ in launches()}
 
     def run(arrays: list[np.ndarray], items: tuple[int, int]) -> None:
         buffers = [device.allocate(array.nbytes) for array in arrays]
         for buffer, array in zip(buffers, arrays):
-            device.upload(buffer, array)
+            queue.upload(buffer, array)
         grid = tuple(-(-number // size) for number, size in zip(items, shape))
         for name, chosen, numbers in launches():
-            module.launch(name, (*grid, 1), (*shape, 1), [*(buffers[k] for k in chosen), *numbers])
+            kernels[name](queue, (*grid, 1), [*(buffers[k] for k in chosen), *numbers])
         for buffer, array in zip(buffers, arrays):
-            device.download(buffer, array)
+            queue.download(buffer, array)
 
     return run
 
@@ -104,9 +104,7 @@ def main() -> None:
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    device = opened("opencl", options.device)
-    if not isinstance(device, OpenCl):
-        raise TypeError("an OpenCL device is no OpenCl")
+    device = open_device(options.device)
     target, rng = polyml.Target.opencl(options.device), np.random.default_rng(0)
     print(device.name)
     rows = 1024

@@ -103,10 +103,10 @@ class OpenClDevice:
             import pyopencl.array as arrays
         except ImportError:
             raise NoDevice("target opencl needs pyopencl: pip install polyml[opencl]") from None
-        from polyml.api.gpu_calls import opened
+        from polyml.runtime.gpu.opencl import open_device
 
         try:
-            self._queue = opened("opencl", wanted).queue().stream
+            self._queue = open_device(wanted).queue().stream
         except polyml.PolymlError as problem:
             raise NoDevice(str(problem)) from None
         self._cl, self._arrays = cl, arrays

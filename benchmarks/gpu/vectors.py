@@ -65,9 +65,9 @@ class Hardware:
     """The first NVIDIA GPU."""
 
     def run(self, text: str, name: str, operands: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
-        from polyml.api.gpu_calls import opened
+        from polyml.runtime.gpu.cuda.driver import open_device
 
-        driver = opened("cuda", "")
+        driver = open_device()
         queue = driver.queue()
         buffers = [driver.allocate(each.nbytes) for each in (*operands, result)]
         for buffer, array in zip(buffers, (*operands, result)):

@@ -3,6 +3,9 @@
 `python -m benchmarks.gpu --vectors tests/cuda/vectors.npz` writes the file on a machine with an NVIDIA GPU.
 """
 
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import ml_dtypes
@@ -13,6 +16,7 @@ from benchmarks.gpu.vectors import Emulated, instructions
 from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS
 from polyml.dtypes import BF16, F16
 from tests.cuda.emulator.compiler import compiler
+from tests.cuda.emulator.image import environment
 
 FILE = Path(__file__).parent / "vectors.npz"
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no g++")
@@ -89,3 +93,18 @@ def test_shuffles_take_from_lanes_of_their_own_part_of_the_warp():
             assert np.array_equal(found[2 * number + half], values[source])
     assert (found[8] == np.sum((values.astype(np.int64) & 1) << lane).astype(np.uint32).view(np.int32)).all()
     assert (found[9] == 1).all() and (found[10] == 0).all()
+
+
+@pytest.mark.skipif(find_spec("cuda") is None, reason="there is no cuda.bindings")
+def test_the_driver_of_a_gpu_runs_the_same_kernels(tmp_path):
+    """The emulator stands for the driver's library in a process of its own."""
+    text = f"""
+import numpy as np
+from benchmarks.gpu.vectors import Hardware, instructions
+each = next(each for each in instructions() if each.name == "mma_m16n8k16_f16")
+shape, kind = each.results
+np.save({str(tmp_path / "found.npy")!r}, Hardware().run(each.text, each.name, each.operands, np.zeros(shape, kind)))
+"""
+    ran = subprocess.run([sys.executable, "-c", text], env=environment(tmp_path), capture_output=True, text=True, timeout=100)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert np.array_equal(np.load(tmp_path / "found.npy"), emulated("mma_m16n8k16_f16"))
