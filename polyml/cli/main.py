@@ -8,13 +8,25 @@ from collections.abc import Mapping
 import click
 
 from polyml.cli.inputs import options
-from polyml.cli.inputs.command_specs import ArraySpec, BenchSpec, CallSpec, ReportFiles, ReportSpec, RunSpec, ShowSpec, SimulateSpec
+from polyml.cli.inputs.command_specs import (
+    ArraySpec,
+    BenchSpec,
+    CallSpec,
+    ReportFiles,
+    ReportSpec,
+    RunSpec,
+    ScheduleFiles,
+    ShowSpec,
+    SimulateSpec,
+)
 from polyml.cli.inputs.options import gathered
 from polyml.cli.inputs.whole_numbers import Whole
 from polyml.config import PASSES, STAGES
 from polyml.errors import ConfigError, PolymlError, ScheduleError, TextError, shortened
 
 Settings = Mapping[str, object]  # settings of `polyml.config` that are on the command line
+_GPUS = ("opencl", "cuda")  # languages of kernels for GPUs
+_GPU_STAGES = (*_GPUS, "ptx", "sass")
 _FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
 
@@ -116,6 +128,7 @@ def bench(names: tuple[str, ...], spec: BenchSpec, settings: Settings, as_json: 
                  help="Runs after the first; the fastest counts."),
     options.seed,
     click.option("--load", metavar="FILE", help="A schedule to run with, as `polyml schedule --save` writes it."),
+    click.option("--target", type=click.Choice(_GPUS), help="What it runs on, in place of what its file says."),
 )  # fmt: skip
 @options.settings
 @options.as_json
@@ -130,13 +143,16 @@ def run(call: CallSpec, spec: RunSpec, settings: Settings, as_json: bool) -> Non
 @gathered(
     "what",
     ShowSpec,
-    click.option("--stage", type=click.Choice((*STAGES, "opencl", "cuda", "ptx", "sass")),
+    click.option("--stage", type=click.Choice((*STAGES, *_GPU_STAGES)),
                  help="Which stage's result; or the text for GPUs: OpenCL C, CUDA C++, or what nvcc makes of it."),
     click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage."),
     click.option("--from", "file", metavar="FILE",
                  help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC."),
     click.option("--full", is_flag=True, help="Of kernel, domain and ast: all that --from takes."),
     click.option("--arch", metavar="sm_90", help="Of ptx and sass: the GPU's architecture; sm_90 if left out."),
+    click.option("--target", type=click.Choice(["cpu", *_GPUS]), default="cpu", show_default=True,
+                 help="Of schedule: what it is for."),
+    click.option("--load", metavar="FILE", help="Of text for GPUs: the schedule, as `polyml schedule --target` saves it."),
 )  # fmt: skip
 @options.optional_call
 @options.settings
@@ -151,6 +167,10 @@ def show(what: ShowSpec, call: CallSpec, settings: Settings, as_json: bool) -> N
         raise click.UsageError("Give either FILE.py:FUNC or '--from'.")
     if what.arch is not None and what.stage not in ("ptx", "sass"):
         raise click.UsageError("'--arch' goes with '--stage ptx' and '--stage sass' alone.")
+    if what.target != "cpu" and what.stage != "schedule":
+        raise click.UsageError("'--target' goes with '--stage schedule' alone.")
+    if what.load is not None and what.stage not in _GPU_STAGES:
+        raise click.UsageError(f"'--load' goes with '--stage' {', '.join(_GPU_STAGES)} alone.")
     if what.file is not None:
         if what.stage is None or call != CallSpec("") or as_json:
             raise click.UsageError("'--from' goes with '--stage', '--full', '--fp', '--schedule' and '--fusion' alone.")
@@ -186,13 +206,14 @@ def explain(call: CallSpec, settings: Settings) -> None:
 @click.option("--save", metavar="FILE", help="Write the schedule to a file.")
 @click.option("--load", metavar="FILE", help="Take the schedule from a file and prove it again.")
 @click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
+@click.option("--target", type=click.Choice(["cpu", *_GPUS]), default="cpu", show_default=True, help="What it is for.")
 @options.call
 @options.fp_setting
-def schedule(save: str | None, load: str | None, start: str, call: CallSpec, settings: Settings) -> None:
+def schedule(save: str | None, load: str | None, start: str, target: str, call: CallSpec, settings: Settings) -> None:
     """Print, save or check a kernel's schedule."""
     from polyml.cli.commands.schedule import schedule
 
-    schedule(call, save, load, start, settings)
+    schedule(call, ScheduleFiles(save, load), start, target, settings)
 
 
 @main.command()

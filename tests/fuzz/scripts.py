@@ -41,7 +41,8 @@ def random_script(schedule: Schedule, rng: Random, steps: int = STEPS) -> Script
         if not names:
             break
         early = step < steps // 2 or rng.random() < 0.2
-        rng.choice(_ORDER if early else _ASKED)(script, rng, names)
+        asked = _ASKED_OF_GPUS if schedule.problem.on_gpu else _ASKED
+        rng.choice(_ORDER if early else asked)(script, rng, names)
     return script
 
 
@@ -125,6 +126,32 @@ def _plain(script: Script, rng: Random, names: list[str]) -> None:
     script.try_step("plain", rng.choice(names))
 
 
+def _grid(script: Script, rng: Random, names: list[str]) -> None:
+    chain = _nested(script, rng, names)
+    script.try_step("grid", *rng.sample(chain, rng.randint(1, len(chain))))
+
+
+def _block(script: Script, rng: Random, names: list[str]) -> None:
+    script.try_step("block", *(rng.choice((1, 2, 3, 4, 8)) for _ in range(rng.randint(1, 3))))
+
+
+def _items(script: Script, rng: Random, names: list[str]) -> None:
+    counts = [rng.randint(1, 4) for _ in range(rng.randint(1, 2))]
+    script.try_step("items", *counts, adjacent=rng.random() < 0.5)
+
+
+def _host(script: Script, rng: Random, names: list[str]) -> None:
+    script.try_step("host", rng.choice(names))
+
+
+def _shared(script: Script, rng: Random, names: list[str]) -> None:
+    name, known = rng.choice(names), script.schedule.problem.scop.statements
+    inside = statements(transforms.find(script.schedule.loops, name)[1])
+    arrays = sorted({a.array for s in inside for a in known[s].reads if a.subscripts})
+    script.try_step("shared", rng.choice(arrays or ["A"]), at=name)
+
+
 _Step = Callable[[Script, Random, list[str]], None]
 _ORDER: tuple[_Step, ...] = (_tile, _tile, _interchange, _fuse, _distribute, _skew, _shift, _reverse, _split)
 _ASKED: tuple[_Step, ...] = (_parallel, _vectorize, _vectorize, _unroll_jam, _unroll_jam, _pack, _pack, _isolate, _plain)
+_ASKED_OF_GPUS: tuple[_Step, ...] = (_grid, _grid, _grid, _block, _block, _items, _items, _host, _shared, _plain)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import click
 
 from polyml import config
-from polyml.api import Kernel
+from polyml.api import Kernel, kernel
 from polyml.api.target import Target
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import CommandCall, call_arguments
@@ -67,7 +67,7 @@ def run(call_spec: CallSpec, spec: RunSpec, settings: Mapping[str, object], as_j
 
 def _timed(target: KernelFile, call: CommandCall, spec: RunSpec) -> Result:
     """Calls the kernel `spec.repeat` + 1 times, and returns the results of the first call with the times."""
-    compiled = target.as_kernel()
+    compiled = target.as_kernel() if spec.target is None else kernel(target.function, target=spec.target)
     if spec.load is not None:
         compiled = compiled.with_schedule(compiled.load_schedule(spec.load, *call.values.values()))
     first_s, values, returned = _one(target, compiled, call)

@@ -8,17 +8,18 @@ import click
 
 from polyml import config
 from polyml.cli.inputs.arguments import call_arguments, call_types
-from polyml.cli.inputs.command_specs import CallSpec
+from polyml.cli.inputs.command_specs import CallSpec, ScheduleFiles
 from polyml.cli.inputs.kernel_file import load_kernel_file
 
 
-def schedule(spec: CallSpec, save: str | None, load: str | None, start: str, settings: Mapping[str, object]) -> None:
-    """Prints a kernel's schedule, which is proved legal, and writes it to the file `save` where one is given.
+def schedule(spec: CallSpec, files: ScheduleFiles, start: str, runs_on: str, settings: Mapping[str, object]) -> None:
+    """Prints a kernel's schedule, which is proved legal, and writes it to the file `files.save` where one is given.
 
     If the kernel's file has an `inputs` function, the tiles are chosen for the sizes that it is called with.
 
-    load: the file that the schedule is taken from; None: the compiler looks for one.
+    files: `files.load` is the file that the schedule is taken from; None: the compiler looks for one.
     start: "auto" for the schedule that the compiler finds, or "source" for the source's order.
+    runs_on: "cpu", "opencl" or "cuda".
     """
     from polyml.api import kernel
 
@@ -32,11 +33,11 @@ def schedule(spec: CallSpec, save: str | None, load: str | None, start: str, set
     for line in said:
         click.echo(line, err=True)
     with config.scope(**settings):
-        compiled = kernel(target.function)
-        found = compiled.schedule(start, *given) if load is None else compiled.load_schedule(load, *given)
+        compiled = kernel(target.function, target=None if runs_on == "cpu" else runs_on)
+        found = compiled.schedule(start, *given) if files.load is None else compiled.load_schedule(files.load, *given)
         click.echo(str(found))
-    if save is not None:
-        found.save(save)
-        click.echo(f"written to {save}", err=True)
-    if load is not None:
-        click.echo(f"{load}: every dependence is kept", err=True)
+    if files.save is not None:
+        found.save(files.save)
+        click.echo(f"written to {files.save}", err=True)
+    if files.load is not None:
+        click.echo(f"{files.load}: every dependence is kept", err=True)

@@ -34,6 +34,11 @@ def show(spec: CallSpec, what: ShowSpec, settings: Mapping[str, object], as_json
     if stage in GPU_STAGES:
         _show_gpu(target, types, said, what, settings, as_json)
         return
+    if what.target != "cpu":
+        with config.scope(**settings):
+            text = kernel(target.function, target=what.target).inspect_schedule(*types)
+        _shown(stage, text, said, as_json)
+        return
     with config.scope(**settings):
         compiled = kernel(target.function).lower(*types)
     if as_json:
@@ -58,7 +63,16 @@ def _show_gpu(
     stage = str(what.stage)
     with config.scope(**settings):
         given = {} if what.arch is None else {"arch": what.arch}
-        text = getattr(kernel(target.function), f"inspect_{stage}")(*types, **given)
+        found = kernel(target.function)
+        if what.load is not None:
+            found = kernel(target.function, target="opencl" if stage == "opencl" else "cuda")
+            found = found.with_schedule(found.load_schedule(what.load, *types))
+        text = getattr(found, f"inspect_{stage}")(*types, **given)
+    _shown(stage, text, said, as_json)
+
+
+def _shown(stage: str, text: str, said: Sequence[str], as_json: bool) -> None:
+    """Prints the text of a stage. said: lines on guessed types, for standard error."""
     if as_json:
         output.as_json({stage: text})
         return

@@ -49,11 +49,25 @@ class RunSpec:
     repeat: how many calls follow the first one, of which the fastest counts.
     seed: the seed of the random arguments.
     load: the file of a schedule to run with; None: the compiler looks for one.
+    target: "opencl" or "cuda", what it runs on; None: what the kernel's file says.
     """
 
     threads: int | None
     repeat: int
     seed: int
+    load: str | None
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class ScheduleFiles:
+    """Schedule files are those that `polyml schedule` writes and reads.
+
+    save: the file that the schedule is written to; None: it is printed alone.
+    load: the file that it is taken from; None: the compiler looks for one.
+    """
+
+    save: str | None
     load: str | None
 
 
@@ -66,6 +80,8 @@ class ShowSpec:
     file: a file with the text of a kernel, SCoP or program, in place of FILE.py:FUNC; None: there is none.
     full: whether the printed text is complete, so that it can be read back as such a file.
     arch: the architecture of a GPU, as in "sm_90", of the stages "ptx" and "sass"; None: the usual one.
+    target: what the schedule of the stage "schedule" is for: "cpu", "opencl" or "cuda".
+    load: a file with the schedule to show code for a GPU with; None: the one that the compiler finds.
     """
 
     stage: str | None
@@ -73,6 +89,8 @@ class ShowSpec:
     file: str | None
     full: bool
     arch: str | None = None
+    target: str = "cpu"
+    load: str | None = None
 
 
 @dataclass(frozen=True)

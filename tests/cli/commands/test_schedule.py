@@ -77,3 +77,25 @@ def test_files_that_are_not_there_are_named():
     assert "none.txt" in err and "does not exist" in err
     _, err = run("schedule", "sized.py:scale", "--save", "no/folder.txt", code=2)
     assert "cannot be written to no/folder.txt" in err
+
+
+def test_a_mapping_to_a_gpu_is_saved_edited_and_shown(folder):
+    out, _ = run("schedule", "sized.py:scale", "--target", "cuda", "--save", "gpu.txt")
+    assert out.splitlines()[1:3] == ["for i:  # grid(y, threads=8)", "    for j:  # grid(x, threads=32)"]
+    tree, _ = run("show", "sized.py:scale", "--stage", "schedule", "--target", "cuda")
+    assert 'mark: "loop j: grid(x, threads=32)"' in tree
+    saved = folder / "gpu.txt"
+    saved.write_text(saved.read_text().replace("threads=32", "threads=64"))
+    text, _ = run("show", "sized.py:scale", "--stage", "cuda", "--load", "gpu.txt")
+    assert "__launch_bounds__(512)" in text
+    _, err = run("schedule", "sized.py:scale", "--load", "gpu.txt", code=2)
+    assert "loop `i` has the directive grid(y, threads=8), which is for GPUs" in err
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--stage", "ast", "--target", "cuda"], "'--target' goes with '--stage schedule' alone."),
+    (["--stage", "ast", "--load", "gpu.txt"], "'--load' goes with '--stage' opencl, cuda, ptx, sass alone."),
+])  # fmt: skip
+def test_options_for_gpus_go_with_their_stages(words, message):
+    _, err = run("show", "sized.py:scale", *words, code=2)
+    assert message in err
