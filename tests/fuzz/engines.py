@@ -162,6 +162,53 @@ def _scripted(fp: str) -> Callable[[FunctionType, Program], Callable]:
     return prepare
 
 
+def _scripted_launches(function: FunctionType, program: Program) -> Callable:
+    """A random script for GPUs, saved and loaded again, whose launches run thread by thread, in a random order."""
+    import tempfile
+
+    import polyml
+    from polyml.codegen.interpreter import launches
+    from polyml.codegen.interpreter.call import UncertainBounds
+    from polyml.errors import ScheduleError
+    from tests.fuzz.scripts import random_script
+
+    kernel = polyml.kernel(fallback="error", cache=False, fp="strict", target="opencl")(function)
+    rng = random.Random(program.seed)
+    start = kernel.schedule(rng.choice(("auto", "source")), *make_arguments(program, 0))
+    schedule = random_script(start, rng).schedule
+    with tempfile.NamedTemporaryFile("r+", suffix=".txt") as file:
+        schedule.save(file.name)
+        loaded = kernel.load_schedule(file.name)
+    problem = loaded.problem
+    try:
+        made = problem.generate(loaded.tree)
+    except ScheduleError as error:
+        if "there is no code for the schedule" not in error.message or _asks_for_gpus(loaded):
+            raise
+        return function  # an order without a mapping, for which isl's loops are not proved
+
+    def runner(*arguments):
+        if problem.sizes and _shapes(arguments) != _shapes(make_arguments(program, 0)):  # made for these sizes alone
+            return function(*arguments)
+        try:
+            return launches.run(made, dict(zip(problem.scop.params, arguments)), order="shuffled", seed=program.seed)
+        except UncertainBounds:  # the compiler runs such a call as Python
+            return function(*arguments)
+
+    return runner
+
+
+def _asks_for_gpus(schedule) -> bool:
+    """Whether a loop has a directive for GPUs."""
+    from polyml.schedule.tree.loop_tree import loops
+
+    return any(loop.directives.of_gpu for _, loop in loops(schedule.loops))
+
+
+def _shapes(arguments: tuple) -> list[tuple[int, ...]]:
+    return [getattr(argument, "shape", ()) for argument in arguments]
+
+
 def trace(error: Exception) -> str:
     """The message, and the innermost frames of the traceback."""
     frames = traceback.format_exception(type(error), error, error.__traceback__)
@@ -181,6 +228,7 @@ _ALL = (
 _SCRIPTS = (  # take as long as all others together
     Engine("script", _scripted("strict")),
     Engine("script-sums", _scripted("reassociate"), reorders=True),
+    Engine("script-launches", _scripted_launches),
 )
 _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl", _on_device(in_turn=False)),

@@ -23,7 +23,7 @@ FOUND = (289, 391, 718, 1729, 1828, 2473, 2476, 2726, 2754, 2915, 3458, 3697, 44
 
 
 def test_random_scripts_give_what_python_gives():
-    report = campaign(range(SEED, SEED + PROGRAMS), lambda seed: ("interpret", SCRIPTS[seed % 2]), min(2, usable_cores()), shrunk=3)
+    report = campaign(range(SEED, SEED + PROGRAMS), lambda seed: ("interpret", SCRIPTS[seed % 3]), min(2, usable_cores()), shrunk=3)
     assert [f"seed {seed}: {o['engine']}: {o['reason']}" for seed, _, o in report.failures] == []
     assert report.outcomes["ok"] > 0.85 * PROGRAMS
 
@@ -55,6 +55,19 @@ def test_every_kind_of_step_is_taken(scripts):
         "tile", "fuse", "distribute", "interchange", "skew", "shift", "reverse", "split",
         "unroll_jam", "vectorize", "parallel", "pack", "isolate", "plain",
     }  # fmt: skip
+
+
+def test_every_kind_of_step_for_gpus_is_taken():
+    kinds: set[str] = set()
+    for seed in range(SEED, SEED + 40):
+        written = program(seed)
+        kernel = polyml.kernel(cache=False, fallback="error", target="opencl")(function(written))
+        try:
+            start = kernel.schedule("source", *make_arguments(written, 0))
+        except PolymlError:
+            continue
+        kinds |= {text.partition("(")[0] for text in random_script(start, random.Random(seed), steps=10).taken}
+    assert kinds >= {"grid", "block", "items", "host", "plain"} and not kinds & {"vectorize", "parallel"}
 
 
 def test_every_refusal_says_what_is_wrong(scripts):

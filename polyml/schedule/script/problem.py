@@ -57,7 +57,7 @@ class Problem:
         The latter is a ScheduleError; to find out, code is generated where a directive needs it.
         """
         self.prove(tree)
-        if any(loop.directives.of_code or loop.directives.shared for _, loop in loops.loops(self._loops(tree))):
+        if any(loop.directives.of_code or loop.directives.of_gpu for _, loop in loops.loops(self._loops(tree))):
             self.generate(tree)
 
     def prove(self, tree: isl.Schedule) -> None:
