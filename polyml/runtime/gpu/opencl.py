@@ -247,7 +247,10 @@ def driver_of(streams: Sequence[Any], memories: Sequence[Any], wanted: str) -> O
     context = buffers[0].context if queue is None else queue.context
     if any(each.context != context for each in buffers):
         raise PolymlTypeError("arrays of a call are in several contexts of OpenCL, and a kernel runs in one")
-    return in_context(context, context.devices[0] if queue is None else queue.device, wanted)
+    device = context.devices[0] if queue is None else queue.device
+    if not _is_wanted(device, wanted):
+        raise ConfigError(f"the arrays are on {device.name} ({device.platform.name}), and the kernel runs on {wanted!r}")
+    return in_context(context, device)
 
 
 @lru_cache(maxsize=_CONTEXTS)
@@ -256,15 +259,10 @@ def _opened(wanted: str) -> OpenCl:
 
 
 @lru_cache(maxsize=_CONTEXTS)
-def in_context(context: Any, device: Any, wanted: str = "") -> OpenCl:
-    """Returns the driver of a device in a context of pyopencl's, the same object for each context and device.
-
-    wanted: the text that the device or its platform has to have in its name. Raises ConfigError where it has not.
-    """
+def in_context(context: Any, device: Any) -> OpenCl:
+    """Returns the driver of a device in a context of pyopencl's, the same object for each context and device."""
     import pyopencl as cl
 
-    if not _is_wanted(device, wanted):
-        raise ConfigError(f"the arrays are on {device.name} ({device.platform.name}), and the kernel runs on {wanted!r}")
     return OpenCl(cl, device, context)
 
 
