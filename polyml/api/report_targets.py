@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from polyml.api.calls.report_settings import ReportSettings
@@ -52,10 +53,12 @@ def _of_cpu(call: KernelCall, arguments: Mapping[str, object], where: str, machi
     return report(call, arguments, where, machine, setup, asked.tile)
 
 
-def _of_gpu(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, asked: ReportSettings) -> GpuReport:
+def _of_gpu(
+    dialect: str, call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, asked: ReportSettings
+) -> GpuReport:
     from polyml.report.gpu.report import report
 
-    return report(call, arguments, where, machine, asked.block)
+    return report(call, arguments, where, machine, asked.block, dialect)
 
 
 def _of_array(
@@ -70,7 +73,8 @@ def _of_array(
 
 TARGETS = {
     "cpu": ReportTarget("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "coherent", "addresses"), _of_cpu),
-    "cuda": ReportTarget("h100", Gpu, "GPU", ("block",), _of_gpu),
+    "cuda": ReportTarget("h100", Gpu, "GPU", ("block",), partial(_of_gpu, "cuda")),
+    "opencl": ReportTarget("h100", Gpu, "GPU", ("block",), partial(_of_gpu, "opencl")),
     "systolic": ReportTarget("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),
 }
 # options that are not named as their settings
@@ -84,7 +88,7 @@ def report(
 
     arguments: the arguments of the call, by name.
     where: the kernel's name, file and line, for the report's first line.
-    target: "cpu", "cuda" or "systolic".
+    target: "cpu", "cuda", "opencl" or "systolic".
     machine: the description of the machine; None: the usual one of the target.
     asked: the settings of the report.
     Raises ConfigError for settings, targets and machines that do not fit together.

@@ -41,7 +41,7 @@ class Reported(KernelFunction):
 
         On a CPU it compares the loops in the source's order, in tiles of that order, and in polyml's schedule.
 
-        target: "cpu", "cuda" or "systolic"; "": that of the kernel.
+        target: "cpu", "cuda", "opencl" or "systolic"; "": that of the kernel.
         machine: as polyml.measure.lookup.find gives it; None: the host, measured if it has not been, or an H100.
         caches: CacheLevels in place of the machine's, nearest first.
         tile: sizes of tiles of the source's loops, outermost first.
@@ -49,7 +49,7 @@ class Reported(KernelFunction):
         simulate: whether caches are simulated; if not, the report has no misses.
         coherent: whether a line that one thread writes leaves the caches of the other threads.
         addresses: the byte address at which each array begins, by name, as in {"B": 8192}; arrays without one follow one another.
-        block: for "cuda", sizes of the thread blocks along x, y and z; (): the best of some.
+        block: for "cuda" and "opencl", threads of a block along x, y and z; (): those that polyml chooses.
         array: for "systolic", rows and columns; (): those of the machine.
         dataflow: for "systolic", "os", "ws" or "is": mappings in which results, weights or inputs stay in their units; "auto": the
             best of all three.
@@ -70,7 +70,7 @@ class Reported(KernelFunction):
         >>> dict(found.operations), found.forms[0].misses.total(0).misses
         ({'f64': 64}, 8)
         """
-        kind = checked.text("target", target) or ("cpu" if self.target is None else "systolic")
+        kind = checked.text("target", target) or (self.gpu.language if self.gpu else "cpu" if self.target is None else "systolic")
         caches, tile, block = _levels(caches), checked.sizes("tile", tile), checked.sizes("block", block)
         threads, rank = checked.number("threads", threads, 0, checked.MOST_THREADS), checked.text("rank", rank)
         simulate, coherent = checked.flag("simulate", simulate), checked.flag("coherent", coherent)
@@ -193,7 +193,7 @@ class Reported(KernelFunction):
     def _machine(self, machine: object, kind: str) -> Described | None:
         """Returns the machine that the caller gave, or else that of the kernel's target; None where there is neither.
 
-        kind: the target of the report, "cpu", "cuda" or "systolic".
+        kind: the target of the report, "cpu", "cuda", "opencl" or "systolic".
         """
         found = _described(machine)
         return self.target.machine if found is None and self.target is not None and kind == "systolic" else found

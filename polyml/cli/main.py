@@ -221,10 +221,10 @@ def schedule(save: str | None, load: str | None, start: str, target: str, call: 
 @gathered(
     "spec",
     ReportSpec,
-    click.option("--target", type=click.Choice(["cpu", "cuda", "systolic"]), default="cpu", show_default=True,
-                 help="cuda: what threads of a GPU do; systolic: what an array of units does."),
+    click.option("--target", type=click.Choice(["cpu", "cuda", "opencl", "systolic"]), default="cpu", show_default=True,
+                 help="cuda, opencl: what threads of a GPU do; systolic: what an array of units does."),
     click.option("--machine", metavar="NAME|FILE",
-                 help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda."),
+                 help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for GPUs."),
     click.option("--block", metavar="SIZES",
                  help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some."),
     click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared."),

@@ -97,7 +97,7 @@ class ShowSpec:
 class ReportSpec:
     """A report spec says what `polyml report` reports on: the target, the machine, and settings for processors and GPUs.
 
-    target: "cpu", "cuda" or "systolic".
+    target: "cpu", "cuda", "opencl" or "systolic".
     machine: a name of `polyml machine --list`, or a file; None: the usual machine of the target.
     block: sizes of a GPU's thread blocks, such as "32,8"; None: the best of several that are tried.
     cache: levels of caches in place of the machine's, in the notation of `machines.cache_spec`.

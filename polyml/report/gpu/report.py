@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from polyml.codegen.gpu.program import GpuProgram
+from polyml.errors import ConfigError
 from polyml.gpu import launch_model
 from polyml.machines.descriptions import Gpu
 from polyml.model.core.call_interface import value
@@ -14,12 +16,12 @@ from polyml.performance.variants import KernelCall
 from polyml.pipeline.gpu import passes
 from polyml.pipeline.gpu.compile import launches
 from polyml.pipeline.gpu.device import Device
+from polyml.pipeline.gpu.given import launches_as_given
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.stages import ModelRequest, modelled
+from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, modelled
 from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.schedule.gpu.mapping import Mapped, check_block
-
-CUDA = Device("cuda")
+from polyml.schedule.script.file import Saved
 
 
 @dataclass(frozen=True)
@@ -56,32 +58,56 @@ class GpuReport(GpuReportValues):
         return data(self)
 
 
-def report(call: KernelCall, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
+def report(
+    call: KernelCall,
+    arguments: Mapping[str, object],
+    where: str,
+    machine: Gpu,
+    block: Sequence[int] = (),
+    dialect: str = "cuda",
+) -> GpuReport:
     """Returns the report on a call, on a GPU: the launches that polyml's code makes, those of the source's loops, and their
     predicted times.
 
     arguments: the call's, by name.
     where: the kernel's file and line.
     block: threads of a block along x, y and z, in place of those that polyml chooses.
+    dialect: the language of the code, "cuda" or "opencl".
 
-    Raises what compiling the kernel for a GPU raises; ConfigError for sizes that no block has.
+    Raises what compiling the kernel for a GPU raises; ConfigError for sizes that no block has, or for a kernel with a given schedule.
     """
     start = time.perf_counter()
     if block:
         check_block(block, machine.threads_per_block)
-    runner = PassRunner()
-    model = modelled(call.kernel, call.types, ModelRequest(call.options, sizes=call.sizes), runner)
-    sizes = {p.name: value(p, arguments) for p in model.scop.parameters}
-
-    as_written, source = launches(model, runner, CUDA, (passes.LAUNCHES_AS_WRITTEN,), block)
-    mapped, program = launches(model, runner, CUDA, block=block)
+    runner, device = PassRunner(), Device(dialect)
+    if call.given is None:
+        model = modelled(call.kernel, call.types, ModelRequest(call.options, sizes=call.sizes), runner)
+        mapped, program = launches(model, runner, device, block=block)
+    else:
+        model, mapped, program = _given(call, call.given, device, block, runner)
+    sizes = {p.name: value(p, arguments) for p in program.scop.parameters}
     code = launch_model.modelled(program, mapped, sizes, machine)
+    as_written, source = launches(model, runner, device, (passes.LAUNCHES_AS_WRITTEN,), block)
     is_source = _key(as_written) == _key(mapped)
     written = code if is_source else launch_model.modelled(source, as_written, sizes, machine)
-    forms = GpuVariant("source", written), GpuVariant("polyml", code, is_source)
+    forms = GpuVariant("source", written), GpuVariant("polyml" if call.given is None else "given", code, is_source)
     work = operations(model.scop, sizes)
     seconds = time.perf_counter() - start
-    return GpuReport(call.kernel.name, where, sizes, machine, tuple(block), work, forms, seconds)
+    return GpuReport(call.kernel.name, where, sizes, machine, tuple(block), dialect, work, forms, seconds)
+
+
+def _given(
+    call: KernelCall, given: Saved, device: Device, block: Sequence[int], runner: PassRunner
+) -> tuple[Model, tuple[Mapped, ...], GpuProgram]:
+    """Returns the model of a call, and the launches of the schedule that is given for it. Raises ConfigError where blocks are asked for
+    besides.
+    """
+    if block:
+        notes = ["its steps `grid` and `block` say which blocks there are"]
+        raise ConfigError("--block is not for a kernel with a given schedule", notes=notes)
+    model = modelled(call.kernel, call.types, ModelRequest(call.options, sizes=dict(given.sizes) or None), runner)
+    wanted = CompileRequest(call.types, call.layouts, call.options)
+    return model, *launches_as_given(given, model, wanted, device, runner)
 
 
 def _key(mapped: Sequence[Mapped]) -> tuple[object, ...]:

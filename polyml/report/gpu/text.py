@@ -15,7 +15,7 @@ from polyml.report.table import Column, Table, lines, table
 from polyml.report.text import WIDTH, roofline_table, time_text
 
 AXES = "xyz"
-TITLES = {"source": "the source's order", "polyml": "polyml's code"}
+TITLES = {"source": "the source's order", "polyml": "polyml's code", "given": "the given schedule"}
 
 
 def text(report: GpuReportValues) -> str:

@@ -14,7 +14,7 @@ from polyml.machines.roofline import Roof, Roofline
 class GpuVariant:
     """A variant is the kernel with one order of its loops, mapped to a GPU.
 
-    name: "source" for the source's order, "polyml" for the one of the code that runs.
+    name: "source" for the source's order, "polyml" for the one of the code that runs, "given" if that is a user's.
     launches: the launches of each of its kernels, in order.
     is_source: whether the launches are those of the source's order.
     """
@@ -59,6 +59,7 @@ class GpuReportValues:
     where: the kernel's file and line.
     sizes: values of its parameters.
     block: the threads of a block that the user chose; () where polyml chooses.
+    dialect: the language of the code, "cuda" or "opencl".
     operations: how many operations the kernel has, by type of number.
     forms: the kernel in the source's order and in polyml's.
     seconds: how long the report took.
@@ -69,6 +70,7 @@ class GpuReportValues:
     sizes: Mapping[str, int]
     machine: Gpu
     block: tuple[int, ...]
+    dialect: str
     operations: Mapping[str, int]
     forms: tuple[GpuVariant, ...]
     seconds: float = field(compare=False)

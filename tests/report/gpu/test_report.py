@@ -187,3 +187,43 @@ def test_pictures_are_written(folder):
 def test_bad_input_is_one_line_and_status_two(folder, given, said):
     out, err = run("report", *given, code=2)
     assert out == "" and said in err.splitlines()[-1] and len([line for line in err.splitlines() if "error:" in line]) == 1
+
+
+def test_a_kernel_for_gpus_has_the_report_on_its_launches():
+    arrays = np.zeros((2, 100, 100), np.float32)
+    for language in ("opencl", "cuda"):
+        found = polyml.kernel(kernels.five_point, target=language, cache=False).report(*arrays)
+        assert found.dialect == found.data()["target"] == language
+
+
+def test_matrix_instructions_are_those_of_cuda():
+    def product(C, A, B):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+
+    arrays = np.zeros((128, 128), np.float32), np.zeros((128, 64), np.float16), np.zeros((64, 128), np.float16)
+    on_cuda, on_opencl = (polyml.kernel(product, target=each, cache=False).report(*arrays) for each in ("cuda", "opencl"))
+    assert "f16 tensor" in str(on_cuda) and "128 x 32, swizzled" in str(on_cuda)
+    assert "f16 tensor" not in str(on_opencl)
+
+
+def test_a_given_schedule_is_what_is_reported():
+    arrays = np.zeros((2, 100, 100), np.float32)
+    kernel = polyml.kernel(kernels.five_point, target="opencl", cache=False)
+    given = kernel.with_schedule(kernel.schedule(*arrays).block(64, 4))
+    found = given.report(*arrays)
+    assert found.forms[1].name == "given" and found.forms[1].launches[0].threads.sizes == (64, 4)
+    assert "── the given schedule" in str(found)
+    with pytest.raises(ConfigError, match="--block is not for a kernel with a given schedule"):
+        given.report(*arrays, block=(32, 8))
+
+
+def test_blocks_that_are_asked_for_are_those_of_a_schedule_with_them():
+    arrays = np.zeros((2, 100, 100), np.float32)
+    kernel = polyml.kernel(kernels.five_point, target="cuda", cache=False)
+    given = kernel.with_schedule(kernel.schedule(*arrays).items(1, 1).block(16, 4)).report(*arrays)
+    asked = kernel.report(*arrays, block=(16, 4))
+    numbers = [[each.requests for each in found.forms[1].launches[0].accesses] for found in (given, asked)]
+    assert numbers[0] == numbers[1] and given.forms[1].launches[0].grid == asked.forms[1].launches[0].grid == (7, 25)
