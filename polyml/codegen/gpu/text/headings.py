@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 from pathlib import PurePath
+from textwrap import wrap
 
 from polyml.codegen.gpu.program import Launch
 from polyml.codegen.gpu.teams import TeamCode
@@ -17,7 +18,7 @@ from polyml.model.core.scop import Scop
 from polyml.source import Loc
 
 _MOST_LINES = 6  # of the source that a heading shows
-_MOST_CHARACTERS = 120  # of a line of the source
+_MOST_CHARACTERS = 120  # of a line of the source, and of a comment
 _AXES = "xyz"
 
 
@@ -38,7 +39,8 @@ def heading(launch: Launch, scop: Scop) -> Iterator[str]:
     if launch.team is not None:
         yield from (f"// {line}" for line in _team(launch, launch.team))
     elif not launch.axes:
-        yield f"// one thread{f': {launch.serial}' if launch.serial else ''}"
+        reason = f"one thread{f': {launch.serial}' if launch.serial else ''}"
+        yield from wrap(reason, _MOST_CHARACTERS, initial_indent="// ", subsequent_indent="//     ")
     else:
         yield f"// {_blocks(launch)}"
 

@@ -78,6 +78,8 @@ def row_major(subscripts: Sequence[str], sizes: Sequence[str]) -> str:
     offset = subscripts[0] if subscripts else "0"
     is_product = False
     for text, size in zip(subscripts[1:], sizes):
+        if (text, size) == ("0", "1"):
+            continue
         if offset in ("0", "1"):
             rows = size if offset == "1" else ""
         else:

@@ -85,7 +85,7 @@ class TeamText:
 
     def _node(self, node: Node | Barrier) -> Iterator[str]:
         if isinstance(node, Barrier):
-            yield f"{self._dialect.team_barrier} // {'the next iteration' if not node.before else 'what follows'} needs what threads did above"
+            yield f"{self._dialect.team_barrier}  // {'the next iteration' if not node.before else 'what follows'} needs what threads did above"
         elif isinstance(node, Loop):
             self._around[node.var] = self._loops[id(node)]
             self._writer.begin_names(self._around, {}, {})
@@ -148,10 +148,10 @@ class TeamText:
         lane = self._values.index(code.lane)
         yield f"{shared}[thread] = {self._register(partial)};"
         yield f"for (int apart = {code.size // 2}; apart > 0; apart /= 2) {{"
-        yield f"{_STEP}{self._dialect.barrier} // {shared}: written by all threads before any reads another's"
+        yield f"{_STEP}{self._dialect.barrier}  // {shared}: written by all threads before any reads another's"
         yield f"{_STEP}if ({lane if lane.isidentifier() else f'({lane})'} < apart)"
         other = f"{shared}[thread + apart{f'*{step}' if step > 1 else ''}]"
-        yield f"{_STEP * 2}{shared}[thread] = {self._joined(partial, f'{shared}[thread]', other)};"
+        yield f"{_STEP * 2}{_set(f'{shared}[thread]', self._joined(partial, f'{shared}[thread]', other))}"
         yield "}"
 
     def _shuffled(self, partial: Partial) -> Iterator[str]:
@@ -164,7 +164,7 @@ class TeamText:
         self._writer.declare(shared, self._kind(partial), warps)
         yield f"if (thread % {WARP} == 0)"
         yield f"{_STEP}{shared}[thread / {WARP}] = {register};"
-        yield f"{self._dialect.barrier} // {shared}: written by all warps before the first one reads"
+        yield f"{self._dialect.barrier}  // {shared}: written by all warps before the first one reads"
         yield f"if (thread < {WARP}) {{"
         yield f"{_STEP}{register} = thread < {warps} ? {shared}[thread] : {self._nothing(partial)};"
         yield from (_STEP + line for line in self._tree(partial, warps))
@@ -174,7 +174,7 @@ class TeamText:
         register = self._register(partial)
         other = self._dialect.shuffle.format(value=register, distance="apart")
         yield f"for (int apart = {count // 2}; apart > 0; apart /= 2)"
-        yield f"{_STEP}{register} = {self._joined(partial, register, other)};"
+        yield f"{_STEP}{_set(register, self._joined(partial, register, other))}"
 
     def _final(self, partial: Partial) -> str:
         """Returns the line by which a team's first thread combines the result with the element, or stores it for another launch."""
@@ -185,7 +185,7 @@ class TeamText:
             return f"{self._place(partial, self._code.part)} = {values.stored(Text(whole), element)};"
         memory = values.element(partial.array, [values.index(each) for each in partial.subscripts])
         joined = self._joined(partial, values.loaded(memory, element).text, whole)
-        return f"{memory} = {values.stored(Text(joined), element)};"
+        return _set(memory, values.stored(Text(joined), element))
 
     def _stored(self, phase: TeamPhase) -> Iterator[str]:
         """Yields the C lines by which a thread combines those partial results, stored by another launch, that are its."""
@@ -195,7 +195,7 @@ class TeamText:
         for partial in phase.partial:
             element = self._scop.arrays[partial.array].element
             other = self._values.loaded(self._place(partial, self._block), element).text
-            yield f"{_STEP}{self._register(partial)} = {self._joined(partial, self._register(partial), other)};"
+            yield f"{_STEP}{_set(self._register(partial), self._joined(partial, self._register(partial), other))}"
         yield "}"
 
     _block = "e0"  # a name that the text calls its own
@@ -205,9 +205,9 @@ class TeamText:
         index, teams = self._values.index, ""
         number = ""
         for start, first, count in self._code.numbering:
-            own = f"({index(_variable(start) - first)})"
-            number = f"({number})*({index(count)}) + {own}" if number else own
-            teams = f"{teams}*({index(count)})"
+            own, many = index(_variable(start) - first), _factor(index(count))
+            number = f"{_factor(number)}*{many} + {own}" if number else own
+            teams = f"{teams}*{many}"
         part = index(_variable(part)) if part != self._block else part
         return f"{parts_name(partial)}[{part}{teams}{f' + {number}' if number else ''}]"
 
@@ -247,6 +247,16 @@ def joined(operator: str, element: DType) -> Value:
     else:
         made = syntax.Binary(operator, *both, dtype=within)
     return made if within is element else syntax.Cast(made, element, dtype=element)
+
+
+def _set(target: str, value: str) -> str:
+    """Returns the C statement that sets a target to a value; of a sum that begins with the target, the one that adds to it."""
+    return f"{target} += {value[len(target) + 3 :]};" if value.startswith(f"{target} + ") else f"{target} = {value};"
+
+
+def _factor(text: str) -> str:
+    """Returns a C expression as a factor, in parentheses where it is more than a name or a number."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _variable(name: str) -> Affine:

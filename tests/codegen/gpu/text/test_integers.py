@@ -60,6 +60,9 @@ def test_a_condition_means_what_its_expression_does(op, expression):
     (("i", "0", "k"), ("m", "n"), "i*m*n + k"),
     (("0", "0", "0"), ("m", "n"), "0"),
     (("0", "1", "k"), ("m", "n"), "n + k"),
+    (("i - 1", "0"), ("1",), "i - 1"),
+    (("i - 1", "0", "k"), ("1", "n"), "(i - 1)*n + k"),
+    (("i", "0", "0"), ("m", "1"), "i*m"),
     (("i", "j + 1", "-k"), ("m", "(n - 2)"), "(i*m + j + 1)*(n - 2) - k"),
 ])  # fmt: skip
 def test_an_element_s_number_is_counted_row_by_row(subscripts, sizes, expected):
