@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import traceback
 from collections.abc import Callable
@@ -92,8 +93,30 @@ def _compiled(**options: object) -> Callable[[FunctionType, Program], Callable]:
     return prepare
 
 
+def _small_blocks() -> contextlib.ExitStack:
+    """A context in which blocks are small, so that some have all of their iterations, and copy all that they may to shared memory."""
+    from unittest.mock import patch
+
+    from polyml.codegen.gpu import block_tiles, shared_tiles
+    from polyml.schedule.gpu import launch_plan
+
+    stack = contextlib.ExitStack()
+    for module, name, value in (
+        (launch_plan, "BLOCKS", {1: (4,), 2: (4, 2), 3: (4, 2, 1)}),
+        (launch_plan, "TILE", ((2, 2), (2, 2))),
+        (launch_plan, "ROWS", 2),
+        (launch_plan, "_has_rows", lambda *given: True),
+        (block_tiles, "lines", lambda *given: (2, 1)),
+        (shared_tiles, "FEWEST_LOADS", 0),
+    ):
+        stack.enter_context(patch.object(module, name, value))
+    return stack
+
+
 def _on_device(in_turn: bool) -> Callable[[FunctionType, Program], Callable]:
-    """An OpenCL device, with launches for one that runs the threads of a block one after another, or for a GPU."""
+    """An OpenCL device, with launches for one that runs the threads of a block one after another, or for a GPU. Every other program has
+    small blocks, so that there are some which have all of their iterations.
+    """
 
     def prepare(function: FunctionType, program: Program) -> Callable:
         from unittest.mock import patch
@@ -103,7 +126,8 @@ def _on_device(in_turn: bool) -> Callable[[FunctionType, Program], Callable]:
         kernel = _compiled(fp="strict", target="opencl")(function, program)
 
         def runner(*arguments):
-            with patch.object(OpenCl, "in_turn", in_turn):
+            blocks = _small_blocks() if program.seed % 2 else contextlib.nullcontext()
+            with patch.object(OpenCl, "in_turn", in_turn), blocks:
                 return kernel(*arguments)
 
         return runner
