@@ -111,7 +111,8 @@ class CudaQueue:
     """A CudaQueue is a stream of CUDA; see `runtime.gpu.driver.Queue`."""
 
     def __init__(self, driver: Cuda, stream: Stream, key: int):
-        self.driver, self.stream, self.key = driver, stream, key
+        self.driver, self.stream = driver, stream
+        self.key: object = key
 
     def upload(self, buffer: Any, array: np.ndarray, offset_bytes: int = 0) -> None:
         """Copies an array, which must be stored row by row, to the buffer from an offset on. The array may change afterwards."""
