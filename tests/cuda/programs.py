@@ -53,5 +53,6 @@ def _programs(only: str) -> Iterator[tuple[str, polyml.Kernel, tuple]]:
 
 
 def _as(value: object, kind: str) -> object:
-    """Returns an argument, its floats of another type if it is an array of them."""
-    return value.astype(kind) if kind and isinstance(value, np.ndarray) and value.dtype in (np.float32, np.float64) else value
+    """Returns an argument, its floats of another type if it is an array or one of them."""
+    is_float = isinstance(value, (np.ndarray, np.floating)) and value.dtype in (np.float32, np.float64)
+    return value.astype(kind) if kind and is_float else value
