@@ -321,6 +321,14 @@ def test_explain_says_what_each_launch_runs_on():
     assert kernel.inspect_opencl().count("__kernel") == 1
 
 
+def test_explain_says_what_blocks_copy_to_shared_memory_and_why():
+    kernel = on_device(footprints.turned)
+    kernel(*footprints.arguments("turned"))
+    box = "A[i_block - 1..i_block + 32, j_block - 1..j_block + 32]"
+    copied = f"turned_0: loads of {box} ask for 5120 lines of 128 bytes, 234 with a copy in shared memory: copied"
+    assert copied in kernel.explain()
+
+
 def test_a_kernel_whose_loops_are_not_found_parallel_in_time_runs_on_one_thread(monkeypatch):
     def never(*given):
         raise BudgetExceeded("no time")

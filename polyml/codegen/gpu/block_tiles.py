@@ -44,11 +44,29 @@ class _Read:
     inner: Mapping[str, Interval]
 
 
+@dataclass(frozen=True)
+class BlockTile:
+    """A BlockTile is the box around what the threads of a block load of an array, and whether the block copies it to shared memory.
+
+    direct_lines, copied_lines: lines of 128 bytes that the block's warps ask for, without a copy and with one.
+    """
+
+    tile: SharedTile
+    direct_lines: int
+    copied_lines: int
+    is_copied: bool
+
+    def __str__(self) -> str:
+        """Returns what is done about the box, and why."""
+        told = f"loads of {self.tile.region()} ask for {self.direct_lines} lines of 128 bytes, {self.copied_lines} with a copy in shared memory"
+        return f"{told}: {'copied' if self.is_copied else 'left to the first-level cache'}"
+
+
 def block_tiles(
     nodes: Sequence[Node], items: Mapping[str, int], blocks: Sequence[BlockAxis], written: frozenset[str], scop: Scop
-) -> tuple[SharedTile, ...]:
-    """Returns the tiles that a block copies to shared memory before its threads run the nodes: those that at least halve the lines
-    that the block's loads ask for, as long as there is room.
+) -> tuple[BlockTile, ...]:
+    """Returns the boxes that several threads of a block load before they run the nodes, some of which the block copies to shared memory:
+    those that at least halve the lines that the block's loads ask for, as long as there is room.
 
     nodes: what each thread of the block runs, without tests.
     items: { name of the loop over a thread's items (its iterations along an axis) -> how many there are }.
@@ -59,16 +77,17 @@ def block_tiles(
     for read in _reads(nodes, {}, items, scop, AccessTable(scop.context)):
         if read.array not in written and read.subscripts:
             groups.setdefault((read.array, *(each.terms for each in read.subscripts), *read.inner.items()), []).append(read)
-    found, room = [], MOST_BYTES
+    found: list[BlockTile] = []
+    room = MOST_BYTES
     for reads in groups.values():
         tile = _tile(reads, blocks)
         if tile is None:
             continue
         size = scop.arrays[tile.array].element.size_bytes
         direct, copied = lines(tile, len({read.subscripts for read in reads}), blocks, size)
-        if 2 * copied <= direct and prod(tile.lengths) * size <= room:
-            found.append(tile)
-            room -= prod(tile.lengths) * size
+        pays = 2 * copied <= direct and prod(tile.lengths) * size <= room
+        room -= prod(tile.lengths) * size if pays else 0
+        found.append(BlockTile(tile, direct, copied, pays))
     return tuple(found)
 
 
@@ -84,7 +103,7 @@ def lines(tile: SharedTile, reads: int, blocks: Sequence[BlockAxis], element_byt
     times = reads * prod(axis.items for axis in blocks if axis.item in used)
     warps = -(-threads // WARP)
     row = max(1, tile.dimensions[-1].extent)
-    copied = -(-tile.elements // min(row, wide, WARP)) + -(-tile.elements // WARP)
+    copied = -(-tile.elements // min(row, wide, WARP)) + -(-tile.elements // min(wide, WARP))
     return warps * times * _lines_of_warp(tile, blocks, wide), copied + warps * times * max(1, WARP // wide)
 
 

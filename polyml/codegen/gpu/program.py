@@ -46,6 +46,7 @@ class Version:
     staged: loops whose loads come from shared memory.
     fragments: loops whose sums the threads of a block compute together, with matrix instructions.
     filled: what the block copies to shared memory before its threads run the body.
+    notes: lines for people, on why the block copies some of what its threads load, and not the rest.
 
     If there are any `staged`, `fragments` or `filled`, the condition is on the first iterations of the block, not of the thread, so
     that all threads of a block run the version or none does.
@@ -57,6 +58,7 @@ class Version:
     staged: tuple[Staged, ...] = ()
     fragments: tuple[Fragments, ...] = ()
     filled: tuple[SharedTile, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -305,8 +307,9 @@ def _whole_version(
     by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]
     tiles = [staged(held, chunk, blocks, written, scop, asked) for held, chunk, asked in by_threads]
     once = block_tiles(body, counts, blocks, written, scop)
-    filled = tuple(tile for tile in once if given.copies is None or tile.array in given.copied_once)
-    return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)), filled)
+    filled = tuple(each.tile for each in once if each.is_copied and (given.copies is None or each.tile.array in given.copied_once))
+    notes = tuple(map(str, once)) if given.copies is None else ()
+    return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)), filled, notes)
 
 
 def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, scop: Scop) -> Version:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from polyml.codegen.gpu.program import GpuProgram
+from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.gpu.signatures import LaunchSource
 from polyml.codegen.gpu.text.dialect import DIALECTS
 from polyml.config import Options
@@ -35,7 +35,7 @@ class GpuCompiled:
     source: the text of the launches.
     artifact: both as data, of which calls are made.
     timings: {stage: seconds}.
-    notes: a line for each launch that says which threads run it.
+    notes: lines for each launch that say which threads run it, and what its blocks copy to shared memory.
     """
 
     program: GpuProgram
@@ -70,7 +70,7 @@ def compile_for_gpu(
         model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
         mapped, program = launches(model, runner, device)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
-    notes = tuple(_note(name, each) for name, each in zip((launch.name for launch in program.plain), mapped))
+    notes = tuple(note for launch, each in zip(program.plain, mapped) for note in _notes(launch, each))
     made = artifact(program, text, device.dialect, notes, is_sized=model.scop.usual is not None)
     return GpuCompiled(program, text, made, runner.timings, notes)
 
@@ -97,6 +97,12 @@ def launches(
         return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
     except BudgetExceeded as problem:
         raise NotAffineError("no launches for a GPU were found in time", notes=[str(problem)]) from None
+
+
+def _notes(launch: Launch, mapped: Mapped) -> Iterator[str]:
+    """Yields the lines that say what a launch's threads run, and what its blocks copy to shared memory."""
+    yield _note(launch.name, mapped)
+    yield from (f"{launch.name}: {note}" for version in launch.versions for note in version.notes)
 
 
 def _note(name: str, mapped: Mapped) -> str:
