@@ -13,15 +13,17 @@ from typing import Any, cast  # objects of other libraries
 
 import numpy as np
 
-from polyml.dtypes import BY_NUMPY_NAME
+from polyml.dtypes import BF16, BY_NUMPY_NAME
 from polyml.errors import PolymlError, PolymlTypeError, PolymlValueError
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.syntax import ArrayType
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.gpu import dlpack
 
 LEGACY_STREAM = 1  # CUDA's default stream, as protocols write it
 _CODE = "PML-F050"
+_BFLOAT16 = "<V2"  # as ml_dtypes and PyTorch write it, for want of a code of NumPy's
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ def _of_interface(name: str, original: object, interface: Mapping[str, Any]) -> 
     """Returns the array that a `__cuda_array_interface__` describes, of any version up to 3."""
     if interface.get("mask") is not None:
         raise _refused(name, original, "has a mask, which a kernel would ignore")
-    shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+    shape, typestr = tuple(interface["shape"]), interface["typestr"]
+    dtype = numpy_dtype(BF16) if typestr == _BFLOAT16 else np.dtype(typestr)
     address, is_read_only = interface["data"]
     _row_by_row(name, original, shape, interface.get("strides"), dtype)
     stream = interface.get("stream")

@@ -24,6 +24,14 @@ def test_an_interface_is_read():
     assert array.nbytes == 48 and array.writeable
 
 
+def test_bfloat16_has_the_code_that_pytorch_and_ml_dtypes_write():
+    import ml_dtypes
+
+    code = np.dtype(ml_dtypes.bfloat16).str
+    found = argument("A", Interface(typestr=code))
+    assert code == "<V2" and str(found.type) == "bf16[:, :]" and found.value.nbytes == 24
+
+
 @pytest.mark.parametrize("strides", [None, (16, 4)])
 def test_strides_of_rows_one_after_another_are_taken(strides):
     assert argument("A", Interface(strides=strides)).value.shape == (3, 4)
