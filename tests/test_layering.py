@@ -48,9 +48,9 @@ LAYERS = (
         "codegen.llvm.statements",
         "codegen.llvm.loops",
     ),  # arithmetic below, functions above
-    ("codegen.gpu",),
+    ("codegen.gpu.block_loops", "codegen.gpu"),  # registers below, launches above
     ("codegen.gpu.text.device_functions",),
-    ("codegen.gpu.text",),
+    ("codegen.gpu.text.block_loops", "codegen.gpu.text"),  # values below, kernels above
     ("codegen.interpreter",),
     ("checks.symbolic",),
     ("checks",),

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from polyml.codegen.gpu.fragment_layouts import LANES
-from polyml.codegen.gpu.matrix_fragments import CHUNK, Fragments, Operand
-from polyml.codegen.gpu.swizzles import VECTOR_BYTES
+from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
+from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, Fragments, Operand
+from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.gpu.places import Place, Touch
 from polyml.model.core.scop import Scop

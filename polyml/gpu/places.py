@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
 from polyml.codegen.gpu.program import Launch
 from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.codegen.ir.program import Loop
@@ -109,7 +110,7 @@ class Touch:
     text: str
     array: str
     is_write: bool
-    tile: SharedTile | None
+    tile: SharedTile | PipelinedTile | None
     place: Place
     subscripts: tuple[Affine, ...]
     held: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from polyml.codegen.gpu.matrix_fragments import Fragments
+from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers, accesses_of
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
@@ -15,7 +15,7 @@ from polyml.model.core.scop import Scop
 LOADED_TOGETHER = 4  # iterations of a loop whose loads are issued together
 RULE = (
     "an estimate, mostly within 16 of what nvcc takes: 8, 2 for each axis, 11 for a loop and 2 for each one inside it, what a statement "
-    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, with matrix instructions 60"
+    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, for two iterations where tiles are copied ahead, with matrix instructions 60"
 )
 _FRAME, _AXIS, _LOOP, _INNER, _CALL, _QUOTIENT = 8, 2, 11, 2, 5, 2
 _LOADED = 0.6  # of the words that a statement loads: some are used at once
@@ -37,7 +37,8 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
         return _MATRICES + max(map(_of_matrices, version.fragments))
     tiles = [held for held in version.registers if held.items]
     if tiles:
-        return _TILE + max(_of_tile(held, scop) for held in tiles)
+        ahead = {id(each.loop) for each in version.pipelined}
+        return _TILE + max(_of_tile(held, scop, 1 + (id(held.innermost) in ahead)) for held in tiles)
     statements = [scop.statements[name] for name in dict.fromkeys(node.statement for node in instances(version.body))]
     values = [value for statement in statements for value in subvalues(statement.value)]
     words = max((sum(_words(access.array, scop) for access in statement.reads) for statement in statements), default=0)
@@ -54,13 +55,16 @@ def _of_matrices(found: Fragments) -> int:
     return m * n * len(layout.sums.rows) + (m * len(layout.left.rows) + n * len(layout.right.rows)) // 2
 
 
-def _of_tile(held: Registers, scop: Scop) -> int:
-    """Returns how many registers hold a thread's sums for all its items, and what it loads for them in one iteration of the loop."""
+def _of_tile(held: Registers, scop: Scop, iterations: int) -> int:
+    """Returns how many registers hold a thread's sums for all its items, and what it loads for them.
+
+    iterations: how many of the loop load together; unrolled loops have what the next one needs before they need it.
+    """
     total = prod(count for _, count in held.items) * _words(held.array, scop)
     for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
         used = frozenset().union(*(each.names for each in subscripts))
         if array != held.array:
-            total += prod(count for name, count in held.items if name in used) * _words(array, scop)
+            total += iterations * prod(count for name, count in held.items if name in used) * _words(array, scop)
     return total
 
 

@@ -59,7 +59,17 @@ class ThreadAccess:
         """Returns { T[t] -> A[e] }, the element of an array in global memory that is accessed at each point."""
         frame = Frame((), self.touch.place.dims)
         subscripts = [to_pw_aff(each, frame) for each in self.touch.subscripts]
-        return polyhedra.relation(frame.space, self.touch.array, subscripts).intersect_domain(self.points)
+        found = polyhedra.relation(frame.space, self.touch.array, subscripts).intersect_domain(self.points)
+        return found if self.touch.width == 1 else found.apply_range(self._vector)
+
+    @property
+    def _vector(self) -> isl.Map:
+        """Returns { A[e] -> A[e'] }, all elements that are accessed at once, for the first of them."""
+        names = [f"e{k}" for k in range(len(self.touch.subscripts))]
+        before, last = ", ".join(names[:-1]), names[-1]
+        others = f"{before}, " if before else ""
+        array, width = self.touch.array, self.touch.width
+        return isl.Map(f"{{ {array}[{others}{last}] -> {array}[{others}v] : {last} <= v < {last} + {width} }}")
 
 
 @dataclass(frozen=True)

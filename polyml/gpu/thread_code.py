@@ -16,7 +16,8 @@ from functools import cached_property
 from itertools import count, product
 from math import prod
 
-from polyml.codegen.gpu.matrix_fragments import SLOTS
+from polyml.codegen.gpu.block_loops.matrix_fragments import SLOTS
+from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
@@ -27,6 +28,7 @@ from polyml.gpu.places import Place, Touch, looped, place_of, thread_dim
 from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Scop
+from polyml.polyhedra import value_at
 from polyml.quasi_affine.affine import Affine, Compare, extremum, floor_div, modulo, variable
 
 
@@ -37,7 +39,7 @@ def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
     """
     start = place_of(launch, scop, sizes)
     for number, version in enumerate(launch.versions):
-        walk = _VersionWalk(launch, version, scop)
+        walk = _VersionWalk(launch, version, scop, sizes)
         yield from ((number, each) for each in walk.version(start.where(version.condition)))
 
 
@@ -74,13 +76,13 @@ def _instances(
 class _VersionWalk:
     """A walk over the text of one version of what a thread runs."""
 
-    def __init__(self, launch: Launch, version: Version, scop: Scop):
-        self._launch, self._version, self._scop = launch, version, scop
+    def __init__(self, launch: Launch, version: Version, scop: Scop, sizes: Mapping[str, int]):
+        self._launch, self._version, self._scop, self._sizes = launch, version, scop, sizes
         self._table = AccessTable(scop.context)
         is_whole = version is launch.versions[0]  # of a block without tests, whose loops over items are unrolled
         self._counts = {axis.item: axis.items for axis in launch.blocks if is_whole and axis.items > 1}
         self._held: tuple[Registers, ...] = ()  # of the loops around
-        self._tiles: tuple[SharedTile, ...] = ()  # that the loops around have filled
+        self._tiles: tuple[SharedTile | PipelinedTile, ...] = ()  # that the loops around have filled
         self._body = 0  # the number of the body of the innermost loop that is not unrolled
         self._bodies = count(1)
         self._loaded: set[object] = set()  # what was loaded before, in which body
@@ -134,7 +136,8 @@ class _VersionWalk:
 
     def _unheld(self, loop: Loop, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores inside a loop for which registers are filled, if they are."""
-        staged = next((each for each in self._version.staged if each.loop is loop), None)
+        chunked: tuple[Staged | Pipelined, ...] = (*self._version.staged, *self._version.pipelined)
+        staged = next((each for each in chunked if each.loop is loop), None)
         yield from self._plain(loop, place) if staged is None else self._chunks(staged, place)
 
     def _plain(self, loop: Loop, place: Place) -> Iterator[Touch]:
@@ -170,7 +173,7 @@ class _VersionWalk:
         )
         return f"{access_text(access)} of {statement}", held.loop.name or held.loop.var
 
-    def _chunks(self, staged: Staged, place: Place) -> Iterator[Touch]:
+    def _chunks(self, staged: Staged | Pipelined, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores of a loop in chunks: of the copies to shared memory, and of the iterations.
 
         The whole chunks come apart from the last one, if it is known how many there are: then whole chunks have constant bounds.
@@ -190,11 +193,12 @@ class _VersionWalk:
             outer = replace(outer, conditions=(*outer.conditions, Compare("==", number - whole)))
         yield from self._chunk(staged, outer.where(*(Compare(">=", end - variable(chunk)) for end in loop.upper)), loop.upper)
 
-    def _chunk(self, staged: Staged, place: Place, ends: Sequence[Affine]) -> Iterator[Touch]:
+    def _chunk(self, staged: Staged | Pipelined, place: Place, ends: Sequence[Affine]) -> Iterator[Touch]:
         """Yields the loads and stores of chunks. ends: last values of the loop that a chunk may exceed."""
         loop = staged.loop
+        left = [end - variable(staged.chunk) for end in ends]
         for tile in staged.tiles:
-            yield from self._copy(tile, place, [end - variable(staged.chunk) for end in ends])
+            yield from self._copy_ahead(tile, place, left) if isinstance(tile, PipelinedTile) else self._copy(tile, place, left)
         before, self._tiles = self._tiles, (*staged.tiles, *self._tiles)
         inner = place.inside((loop.var,), variable(staged.chunk), 1, label=loop.name or loop.var)
         limits = (*ends, variable(staged.chunk) + (staged.length - 1))
@@ -224,6 +228,38 @@ class _VersionWalk:
         text = f"{tile.array} to shared memory"
         yield Touch(text, tile.array, False, None, element, subscripts, is_copy=True)
         yield Touch(text, tile.array, True, tile, element, tuple(positions[id(each)] for each in tile.stored), is_copy=True)
+
+    def _copy_ahead(self, found: PipelinedTile, place: Place, ends: Sequence[Affine]) -> Iterator[Touch]:
+        """Yields the load and the store by which the threads of a block copy a tile ahead: in vectors where rows of the array begin
+        at multiples of one, else element by element. A vector behind the last iteration of the loop is stored too, as zeros.
+
+        ends: as in `_copy`.
+        """
+        tile, (linear, threads) = found.tile, self._threads
+        width = found.width if self._is_aligned(found) else 1
+        copy = place.inside((), Affine(), 1)
+        at = linear + variable(copy.dims[-1]) * threads
+        copy = replace(copy, conditions=(*copy.conditions, Compare(">=", Affine(tile.elements // found.width - 1) - at)))
+        positions, stored = found.copied(at)
+        if width < found.width:
+            copy = copy.inside((), Affine(), 1, found.width)
+            one = variable(copy.dims[-1])
+            positions, stored = (*positions[:-1], positions[-1] + one), (*stored[:-1], stored[-1] + one)
+        moving = [each for each in tile.dimensions if each.extent > 1]
+        where = dict(zip(map(id, moving), positions))
+        limits = [Compare(">=", place.index(end) - where[id(each)]) for each in moving if each.moves for end in ends]
+        inside = replace(copy, conditions=(*copy.conditions, *limits))
+        subscripts = tuple(place.index(each.first) + where.get(id(each), Affine()) for each in tile.dimensions)
+        text = f"{tile.array} to shared memory"
+        yield Touch(text, tile.array, False, None, inside, subscripts, is_copy=True, width=width)
+        yield Touch(text, tile.array, True, found, inside if found.order is None else copy, stored, is_copy=True, width=width)
+
+    def _is_aligned(self, found: PipelinedTile) -> bool:
+        """Returns whether rows of the array, and the parts that are copied of them, begin at multiples of a vector."""
+        outer = next(k for k, each in enumerate(found.tile.dimensions) if each.extent > 1)
+        shape = [value_at(each, self._sizes) for each in self._scop.arrays[found.array].shape]
+        firsts = found.tile.dimensions[-1].first.substitute({name: Affine(value) for name, value in self._sizes.items()})
+        return prod(shape[outer + 1 :]) % found.width == 0 and firsts.constant % found.width == 0
 
     def _instance(self, node: Instance, place: Place) -> Iterator[Touch]:
         """Yields the loads and the store of an instance; an element that the statement reads twice is loaded once."""
@@ -288,8 +324,10 @@ def _hoisted(touch: Touch) -> Touch:
     return replace(touch, place=place, held=(*held, *touch.held))
 
 
-def _indices(tile: SharedTile, subscripts: tuple[Affine, ...], place: Place) -> tuple[Affine, ...] | None:
+def _indices(tile: SharedTile | PipelinedTile, subscripts: tuple[Affine, ...], place: Place) -> tuple[Affine, ...] | None:
     """Returns the subscripts in a tile of the array's element at the given ones; None if a read there is not served from it."""
+    if isinstance(tile, PipelinedTile):
+        return tile.indices if _indices(tile.tile, subscripts, place) is not None else None
     here, first = ([each.substitute(place.renamed) for each in some] for some in (subscripts, tile.subscripts))
     for offset in tile.offsets or ((0,) * len(first),):
         if here == [each + more for each, more in zip(first, offset)]:
@@ -302,6 +340,7 @@ def shared_bytes(version: Version, scop: Scop) -> int:
     tiles = (*version.filled, *(tile for staged in version.staged for tile in staged.tiles))
     matrices = [operand.tile for each in version.fragments for operand in (each.left, each.right)]
     size = sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in tiles)
+    size += sum(each.size_bytes(scop) for each in version.pipelined)
     return size + SLOTS * sum(tile.elements * scop.arrays[tile.array].element.size_bytes for tile in matrices)
 
 

@@ -35,13 +35,15 @@ def nvcc() -> str | None:
 
 
 def instructions(text: str, architecture: str, compiler: str, disassembler: str) -> Counter[str]:
-    """Returns how often each instruction of SASS stands in the kernels of a text, as in {"FFMA": 64, "LDS.128": 4}."""
+    """Returns how often each instruction of SASS stands in the kernels of a text, as in {"FFMA": 64, "LDS.128": 4}, without those
+    that never run (`@!PT`), with which ptxas fills up between others.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "kernels.cu"), Path(folder, "kernels.cubin")
         source.write_text(text)
         subprocess.run([compiler, f"-arch={architecture}", "-cubin", "-o", str(made), str(source)], check=True, capture_output=True)
         listed = subprocess.run([disassembler, str(made)], check=True, capture_output=True, text=True).stdout
-    return Counter(re.findall(r"/\*[0-9a-f]{4}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9.]*)", listed))
+    return Counter(re.findall(r"/\*[0-9a-f]{4}\*/\s+(?:@(?!!PT)!?U?P\w+\s+)?([A-Z][A-Z0-9.]*)", listed))
 
 
 def compiled(text: str, architecture: str, compiler: str) -> list[Compiled]:

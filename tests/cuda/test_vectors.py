@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu.vectors import Emulated, instructions
-from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS
+from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS
 from polyml.dtypes import BF16, F16
 from tests.cuda.emulator.compiler import compiler
 from tests.cuda.emulator.image import environment

@@ -78,7 +78,7 @@ class Block:
             mask = np.broadcast_to(holds(version.condition, self.env), self.count)
             assert not (mask & ~rest).any(), "two versions of one thread"
             rest = rest & ~mask
-            self.registers, self.staged = version.registers, version.staged
+            self.registers, self.staged = version.registers, (*version.staged, *version.pipelined)
             self.filled, self.tiles, self.loaded = [], list(version.filled), set()
             self.around = []  # (variable, number of the iteration) of the loops that are not unrolled, or None for a test
             self.unrolled = {axis.item for axis in self.launch.blocks if version is self.launch.versions[0] and axis.items > 1}
@@ -117,7 +117,7 @@ class Block:
             for chunk in range(first[0], last[0] + 1, staged.length):
                 here = {**env, staged.chunk: np.full(self.count, chunk)}
                 for tile in staged.tiles:
-                    self.copy(tile, here, last[0] - chunk)
+                    (self.copy_ahead if hasattr(tile, "order") else self.copy)(tile, here, last[0] - chunk)
                 self.tiles = [*staged.tiles, *self.tiles]
                 self.iterations(loop, np.full(self.count, chunk), np.minimum(last, chunk + staged.length - 1), here, mask, items)
                 self.tiles = self.tiles[len(staged.tiles) :]
@@ -165,6 +165,41 @@ class Block:
             order = [next(k for k, each in enumerate(tile.dimensions) if each is stored) for stored in tile.stored]
             self.shared(tile, [at[k] for k in order], mask, True)
 
+    def copy_ahead(self, found, env, most):
+        """Copies a tile that is copied ahead: vectors of rows in order, or elements by blocks of four rows and eight columns."""
+        tile, array = found.tile, self.scop.arrays[found.tile.array]
+        moving = [k for k, each in enumerate(tile.dimensions) if each.extent > 1]
+        extents = [tile.dimensions[k].extent for k in moving]
+        width = 1 if found.order is None else found.order.width
+        if width == 1 and len(extents) == 2 and tile.dimensions[moving[1]].moves and extents[0] % 4 == 0:
+            order = [
+                (i + row, k + column)
+                for i in range(0, extents[0], 4)
+                for k in range(0, extents[1], 8)
+                for row in range(4)
+                for column in range(8)
+            ]
+        else:
+            order = [(*at[:-1], at[-1] * width) for at in np.ndindex(*extents[:-1], extents[-1] // width)]
+        pitch = prod(value_at(extent, self.sizes) for extent in array.shape[moving[0] + 1 :])
+        parts = 1 if pitch % width == 0 else width  # rows that begin between vectors are copied element by element
+        for begin in range(0, len(order), self.count):
+            for part in range(parts):
+                inside = begin + self.number < len(order)
+                at = [np.zeros(self.count, int) for _ in tile.dimensions]
+                for k, values in zip(moving, zip(*(order[min(n, len(order) - 1)] for n in begin + self.number))):
+                    at[k] = np.array(values)
+                at[moving[-1]] = at[moving[-1]] + part
+                loaded = inside
+                for k, each in enumerate(tile.dimensions):
+                    loaded = loaded & (at[k] <= most) if each.moves else loaded
+                firsts = [value(each.first, env) + k for each, k in zip(tile.dimensions, at)]
+                self.count_of(tile.array, self.offset(array, firsts), loaded, False, width // parts * array.element.size_bytes)
+                places = [at[next(k for k, e in enumerate(tile.dimensions) if e is stored)] for stored in tile.stored]
+                if found.order is not None:
+                    places[-1] = np.array([found.order.column(int(each)) for each in places[-1]])
+                self.shared(found, places, loaded if found.order is None else inside, True, width // parts)
+
     def instance(self, node, env, mask, items):
         statement = self.scop.statements[node.statement]
         point = dict(zip(statement.iterators, node.point))
@@ -207,6 +242,8 @@ class Block:
     @staticmethod
     def index(tile, array, subscripts, items):
         names = {var: variable(name) for var, name in items.items()}
+        if hasattr(tile, "order"):
+            return list(tile.indices) if Block.index(tile.tile, array, subscripts, items) else None
         for offset in tile.offsets or [(0,) * len(subscripts)]:
             if array == tile.array and all(
                 str(one.substitute(names)) == str((other + more).substitute(names))
@@ -225,14 +262,14 @@ class Block:
             found = found * value_at(extent, self.sizes) + index
         return found * array.element.size_bytes
 
-    def count_of(self, array, addresses, mask, is_write):
+    def count_of(self, array, addresses, mask, is_write, size=1):
         for at in range(0, self.count, WARP):
             lanes = addresses[at : at + WARP][mask[at : at + WARP]]
             if len(lanes):
-                counted = 1, len(lanes), len({*(lanes // SECTOR)})
+                counted = 1, len(lanes), len({*(lanes // SECTOR), *((lanes + size - 1) // SECTOR)})
                 self.counts[self.version, array, is_write, "global"] += np.array(counted)
 
-    def shared(self, tile, at, mask, is_write):
+    def shared(self, tile, at, mask, is_write, width=1):
         size = self.scop.arrays[tile.array].element.size_bytes
         offset = np.zeros(self.count, int)
         for index, length in zip(at, tile.lengths):
@@ -243,7 +280,9 @@ class Block:
         for first in range(0, self.count, WARP):
             here = mask[first : first + WARP]
             if here.any():
-                passes = wavefronts([int(a) if m else None for a, m in zip(offset[first : first + WARP] * size, here)], size)
+                passes = wavefronts(
+                    [int(a) if m else None for a, m in zip(offset[first : first + WARP] * size, here)], size * width
+                )
                 self.counts[self.version, tile.array, is_write, "shared"] += np.array((1, here.sum(), passes))
 
 

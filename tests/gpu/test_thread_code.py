@@ -32,7 +32,7 @@ def test_what_registers_hold_is_loaded_and_stored_once():
 
 
 def test_whole_chunks_are_apart_from_the_last_one():
-    found = found_in(kernels.gemm, [(128, 128), (128, 40), (40, 128)])
+    found = found_in(kernels.gemm, [(128, 128), (128, 40), (40, 128)], np.float32)
     copies = [each for each in found if each.touch.is_copy and each.touch.tile is None and each.touch.array == "A"]
     assert [each.points.count_val().to_python() for each in copies] == [2 * 128 * 16, 128 * 8]
     assert len({each.key for each in copies}) == 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from polyml.codegen.gpu.program import GpuProgram, Launch, gpu_program
-from polyml.codegen.gpu.shared_tiles import CHUNK, MOST_BYTES, Staged, size_bytes
+from polyml.codegen.gpu.shared_tiles import CHUNK, MOST_BYTES, Staged
 from polyml.errors import ScheduleError
 from polyml.schedule.gpu.mapping import BlockCopies, Mapped
 
@@ -26,7 +26,8 @@ def _copies(launch: Launch) -> Iterator[BlockCopies]:
     """
     once = tuple(dict.fromkeys(tile.array for version in launch.versions for tile in version.filled))
     yield from [BlockCopies("", once)] if once else []
-    for staged in _staged(launch):
+    ahead = {each.loop.name: each.source for version in launch.versions for each in version.pipelined}
+    for staged in (*_staged(launch), *ahead.values()):
         arrays = tuple(dict.fromkeys(tile.array for tile in staged.tiles))
         yield BlockCopies(staged.loop.name, arrays, 0 if staged.length == CHUNK else staged.length)
     for each in {each.loop.name: each for version in launch.versions for each in version.fragments}.values():
@@ -67,7 +68,7 @@ def _possible(mapped: Mapped, number: int, every: Sequence[Mapped], program: Gpu
 def _check_size(launch: Launch, program: GpuProgram) -> None:
     """Raises ScheduleError where the tiles of a loop take more shared memory than a block has."""
     for staged in _staged(launch):
-        size = size_bytes(staged, program.scop)
+        size = staged.size_bytes(program.scop)
         if size > MOST_BYTES:
             names = ", ".join(f"`{tile.array}`" for tile in staged.tiles)
             raise ScheduleError(

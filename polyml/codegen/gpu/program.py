@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from types import MappingProxyType
 
 import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
 from polyml.codegen.gpu import teams
 from polyml.codegen.gpu.axes import LaunchAxis, at, fresh, grid_axis, of_thread, starts_of
+from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
+from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
+from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions, WantedLoop, shared_work
 from polyml.codegen.gpu.block_tiles import block_tiles
 from polyml.codegen.gpu.host_loops import as_map, host_loops
-from polyml.codegen.gpu.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.registers import Registers, registers
-from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged, staged
+from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged
 from polyml.codegen.gpu.teams import Choice, TeamCode
 from polyml.codegen.ir.program import Node, instances
-from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import forget, parameter_names
 from polyml.quasi_affine.affine import TRUE, Condition, negate
@@ -44,18 +44,20 @@ class Version:
     body: the thread's loops, in terms of the same names.
     registers: elements that are in registers while loops of the body run.
     staged: loops whose loads come from shared memory.
+    pipelined: the same, where the block copies ahead.
     fragments: loops whose sums the threads of a block compute together, with matrix instructions.
     filled: what the block copies to shared memory before its threads run the body.
     notes: lines for people, on why the block copies some of what its threads load, and not the rest.
 
-    If there are any `staged`, `fragments` or `filled`, the condition is on the first iterations of the block, not of the thread, so
-    that all threads of a block run the version or none does.
+    If there are any of the four before `notes`, the condition is on the first iterations of the block, not of the thread, so that all
+    threads of a block run the version or none does.
     """
 
     condition: Condition
     body: tuple[Node, ...]
     registers: tuple[Registers, ...] = ()
     staged: tuple[Staged, ...] = ()
+    pipelined: tuple[Pipelined, ...] = ()
     fragments: tuple[Fragments, ...] = ()
     filled: tuple[SharedTile, ...] = ()
     notes: tuple[str, ...] = ()
@@ -130,29 +132,29 @@ class GpuProgram:
         return [(self.launches[each], {**values, choice.parts: parts}) for each in names]
 
 
-def gpu_program(scop: Scop, mapped: Sequence[Mapped], sums: Mapping[str, Reduction] = MappingProxyType({})) -> GpuProgram:
+def gpu_program(scop: Scop, mapped: Sequence[Mapped], instructions: Instructions = PLAIN) -> GpuProgram:
     """Returns the nests of one schedule tree as launches, and the host's loops around these. Raises BudgetExceeded where the loops
     are not found in time.
 
     mapped: the nests in order, each on blocks and threads.
-    sums: updates whose order is free and that the device may do with matrix instructions.
+    instructions: which the launches may use that not all devices have.
     """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
     launches: dict[str, Launch] = {}
     choices = {}
     for name, each in zip(names, mapped):
-        launches[name] = _launch(name, each, scop, sums)
+        launches[name] = _launch(name, each, scop, instructions)
         if each.team is not None:
             some, choices[name] = _team_launches(name, each.nest, each.team, scop)
             launches |= {launch.name: launch for launch in some}
     return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices)
 
 
-def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]) -> Launch:
+def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -> Launch:
     """Returns the launch of a nest on blocks and threads, with the loops that a thread runs.
 
     name: that of the launch's kernel.
-    sums: updates that may be done with matrix instructions.
+    instructions: which it may use that not all devices have.
     """
     nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     names = fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
@@ -173,8 +175,8 @@ def _launch(name: str, mapped: Mapped, scop: Scop, sums: Mapping[str, Reduction]
         )
         return Launch(name, host, tuple(axes), (_only_version(inside, body, context, scop),), blocks)
     body = reduce(_with_items, items, nest.body)
-    given = _Given(scop, sums, mapped.copies)
-    return Launch(name, host, tuple(axes), _versions(inside, body, context, items, blocks, given), blocks, nest.serial)
+    versions = _versions(inside, body, context, items, blocks, _Given(scop, instructions, mapped.copies))
+    return Launch(name, host, tuple(axes), versions, blocks, nest.serial)
 
 
 def _team_launches(name: str, nest: LaunchNest, team: Team, scop: Scop) -> tuple[list[Launch], Choice]:
@@ -213,12 +215,12 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
 class _Given:
     """A _Given is a SCoP with what a launch of it may use.
 
-    sums: updates that may be done with matrix instructions, by the names of the statements.
+    instructions: which it may use that not all devices have.
     copies: the copies to shared memory that marks of the schedule tree ask for; None: there are no marks.
     """
 
     scop: Scop
-    sums: Mapping[str, Reduction]
+    instructions: Instructions
     copies: tuple[BlockCopies, ...] | None
 
     @property
@@ -278,7 +280,7 @@ def _versions(
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
     version = _whole_version(whole, context, items, blocks, given)
     rest = tuple(nodes_of(loop_tree.write(inside, body), context))
-    if version.staged or version.fragments or version.filled:
+    if version.staged or version.pipelined or version.fragments or version.filled:
         known = reduce(isl.Set.intersect, map(_multiples, blocks), _of_blocks(context, blocks))
         full, context = known.subtract(_of_blocks(missing, blocks)).coalesce(), known
     condition = condition_expression(full.gist(context), context)
@@ -302,14 +304,13 @@ def _whole_version(
     alone = [held for held in kept if any(held.loop is node for node in body)]
     taken = {*scop.arrays, *scop.params, *parameter_names(context)}
     chunks = fresh([f"{held.innermost.name or held.innermost.var}_chunk" for held in alone], taken)
-    wanted = [(held, chunk, given.copies_at(held)) for held, chunk in zip(alone, chunks)]
-    together = [_fragments(held, chunk, blocks, written, given) for held, chunk, _ in wanted]
-    by_threads = [each for each, found in zip(wanted, together) if found is None and (each[2] or given.copies is None)]
-    tiles = [staged(held, chunk, blocks, written, scop, asked) for held, chunk, asked in by_threads]
+    asked = [WantedLoop(held, chunk, given.copies_at(held)) for held, chunk in zip(alone, chunks)]
+    wanted = [each for each in asked if given.copies is None or each.asked is not None]
+    work = shared_work(wanted, blocks, written, scop, given.instructions)
     once = block_tiles(body, counts, blocks, written, scop)
     filled = tuple(each.tile for each in once if each.is_copied and (given.copies is None or each.tile.array in given.copied_once))
     notes = tuple(map(str, once)) if given.copies is None else ()
-    return Version(TRUE, body, kept, tuple(filter(None, tiles)), tuple(filter(None, together)), filled, notes)
+    return Version(TRUE, body, kept, work.staged, work.pipelined, work.fragments, filled, notes)
 
 
 def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, scop: Scop) -> Version:
@@ -320,19 +321,6 @@ def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, 
     """
     nodes = tuple(nodes_of(loop_tree.write(inside, body), context))
     return Version(TRUE, nodes, tuple(registers(nodes, scop, {})))
-
-
-def _fragments(
-    held: Registers, chunk: str, blocks: Sequence[BlockAxis], written: frozenset[str], given: _Given
-) -> Fragments | None:
-    """Returns the loop of `held` with matrix instructions, as `fragments` does, if marks ask for copies of both its operands, or if
-    there are no marks.
-    """
-    found, asked = fragments(held, chunk, blocks, written, given.scop, given.sums), given.copies_at(held)
-    if found is None or given.copies is None:
-        return found
-    arrays = {operand.tile.array for operand in (found.left, found.right)}
-    return found if asked is not None and not asked.chunk and arrays == {*asked.arrays} else None
 
 
 def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:

@@ -156,6 +156,10 @@ class Staged:
     tiles: tuple[SharedTile, ...]
     length: int = CHUNK
 
+    def size_bytes(self, scop: Scop) -> int:
+        """Returns how many bytes of shared memory the tiles take. scop: that of the loop."""
+        return sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in self.tiles)
+
 
 def staged(
     held: Registers, chunk: str, axes: Sequence[BlockAxis], written: frozenset[str], scop: Scop, asked: BlockCopies | None = None
@@ -178,17 +182,12 @@ def staged(
     tiles = [tile for array, subscripts in wanted for tile in tiles_of(array, subscripts, loop, chunk, axes, length)]
     fitting: list[SharedTile] = []
     for tile in sorted(tiles, key=lambda each: each.elements):
-        if size_bytes(Staged(loop, chunk, (*fitting, tile), length), scop) <= MOST_BYTES:
+        if Staged(loop, chunk, (*fitting, tile), length).size_bytes(scop) <= MOST_BYTES:
             fitting.append(tile)
     if asked is not None and {each.array for each in fitting} < {each.array for each in tiles}:
         fitting = tiles
     chosen = tuple(each for each in tiles if each in fitting)
     return Staged(loop, chunk, chosen, length) if chosen else None
-
-
-def size_bytes(staged: Staged, scop: Scop) -> int:
-    """Returns the bytes of shared memory that the tiles of a loop take."""
-    return sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in staged.tiles)
 
 
 def tiles_of(

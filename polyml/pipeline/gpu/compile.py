@@ -84,17 +84,17 @@ def launches(
         If none is, the whole kernel runs on one thread. Raises NotAffineError where even that takes too long.
     block: threads of a block along x, y and z, in place of the usual ones; a thread then has one iteration along each axis.
     """
-    scop, sums = model.scop, device.sums(model)
+    scop, instructions = model.scop, device.instructions(model)
     for plan in plans:
         try:
             usual = runner.run(plan, scop, model.dependences, model.reductions, device.in_turn)
             mapped = tuple(with_block(each, block) for each in usual) if block else usual
-            return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
+            return mapped, runner.run(passes.GPU_BUILD, scop, mapped, instructions)
         except BudgetExceeded:
             continue
     mapped = on_one_thread(scop)
     try:
-        return mapped, runner.run(passes.GPU_BUILD, scop, mapped, sums)
+        return mapped, runner.run(passes.GPU_BUILD, scop, mapped, instructions)
     except BudgetExceeded as problem:
         raise NotAffineError("no launches for a GPU were found in time", notes=[str(problem)]) from None
 

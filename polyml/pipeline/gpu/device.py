@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from polyml.model.core.reductions import Reduction
+from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions
 from polyml.pipeline.stages import Model
 
 
@@ -20,6 +19,6 @@ class Device:
     dialect: str
     in_turn: bool = False
 
-    def sums(self, model: Model) -> Mapping[str, Reduction]:
-        """Returns the updates of a kernel that the device may do with matrix instructions, by the names of their statements."""
-        return model.reductions if self.dialect == "cuda" else {}
+    def instructions(self, model: Model) -> Instructions:
+        """Returns the instructions that launches for a kernel may use and that not all devices have."""
+        return Instructions(model.reductions, copies=True) if self.dialect == "cuda" else PLAIN

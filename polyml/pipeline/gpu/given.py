@@ -56,7 +56,7 @@ def _launches(tree: isl.Schedule, model: Model, device: Device, runner: PassRunn
     scop = model.scop
     try:
         mapped = planned_as_given(read(tree, scop.statements), scop, model.dependences, model.reductions, device.in_turn)
-        program = runner.run(passes.GPU_BUILD, scop, mapped, device.sums(model))
+        program = runner.run(passes.GPU_BUILD, scop, mapped, device.instructions(model))
         check_copies(mapped, program)
     except BudgetExceeded as reason:
         raise ScheduleError(f"there is no code for the schedule: {reason}") from reason
@@ -81,7 +81,7 @@ def _mapped_tree(model: Model, device: Device, runner: PassRunner) -> Node:
     for plan in (planned_tree, written_tree):
         try:
             tree, mapped = plan(scop, model.dependences, model.reductions, device.in_turn)
-            return marked(tree, with_copies(mapped, runner.run(passes.GPU_BUILD, scop, mapped, device.sums(model))))
+            return marked(tree, with_copies(mapped, runner.run(passes.GPU_BUILD, scop, mapped, device.instructions(model))))
         except BudgetExceeded as reason:
             problem = reason
     raise ScheduleError("all loops run on one thread, since no mapping to a GPU is found in time", notes=[str(problem)])

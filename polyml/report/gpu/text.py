@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
 from polyml.gpu.launches import Launches
 from polyml.gpu.places import Touch
 from polyml.gpu.register_estimate import RULE
@@ -159,9 +160,10 @@ def tile_text(touch: Touch) -> str:
     tile = touch.tile
     if tile is None:
         return ""
+    plain = tile.tile if isinstance(tile, PipelinedTile) else tile
     if touch.pattern:
-        return " x ".join(str(each.extent) for each in tile.dimensions if each.extent > 1) + ", swizzled"
-    lengths, extents = tile.lengths, [each.extent for each in tile.stored]
+        return " x ".join(str(each.extent) for each in plain.dimensions if each.extent > 1) + ", swizzled"
+    lengths, extents = tile.lengths, [each.extent for each in plain.stored]
     padding = sum(lengths) - sum(extents)
     return " x ".join(map(str, extents)) + (f", rows padded by {padding}" if padding else "")
 

@@ -30,14 +30,15 @@ def test_lanes_that_take_no_part_have_no_conflicts():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_of_a_tile_are_padded_against_conflicts(dtype):
-    """Threads copy rows of A, whose elements are columns of the tile: without padding they would all store to one bank."""
+def test_tiles_that_are_copied_ahead_are_stored_and_read_without_conflicts(dtype):
+    """Threads copy rows of A one by one, whose elements are columns of the tile: without padding they would all store to one bank.
+    Rows of B are copied in vectors, of which a thread reads every second or fourth.
+    """
     (found,) = launches_of(kernels.gemm, [(128, 128), (128, 16), (16, 128)], dtype)
-    stores = {access.touch.array: (access.touch.tile, made) for access, made in found.of_shared() if access.touch.is_write}
+    stores = {access.touch.array: (access.touch, made) for access, made in found.of_shared() if access.touch.is_write}
     size = np.dtype(dtype).itemsize
-    for tile, made in stores.values():
-        length, *_ = tile.lengths[1:]
-        lanes = [divmod(number, 16 if tile.array == "A" else 128) for number in range(32)]
-        offsets = [(k * length + row if tile.array == "A" else row * length + k) * size for row, k in lanes]
-        assert made.per_request == made.most == brute.wavefronts(offsets, size)
-    assert stores["A"][0].lengths == (16, 132) and stores["A"][1].most < 16
+    length, width = 130 if size == 8 else 132, 16 // size
+    lanes = [(number % 8, number // 8) for number in range(32)]  # eight elements of four rows
+    assert stores["A"][1].per_request == brute.wavefronts([(k * length + row) * size for k, row in lanes], size) == size // 4
+    assert stores["A"][0].tile.lengths[1] == length and (stores["A"][0].width, stores["B"][0].width) == (1, width)
+    assert stores["B"][1].per_request == stores["B"][1].most == 4

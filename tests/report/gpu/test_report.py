@@ -70,7 +70,7 @@ def test_the_launches_are_those_of_the_code():
         body = text[text.index(f"{found.name}(") :]
         assert f"__launch_bounds__({found.threads.count})\n{found.name}(" in text
         tiles = {access.touch.tile for access, _ in found.of_shared()}
-        assert all(f"{tile.array}_tile{''.join(f'[{length}]' for length in tile.lengths)};" in body for tile in tiles)
+        assert all(f"{tile.array}_tile[2]{''.join(f'[{length}]' for length in tile.lengths)};" in body for tile in tiles)
         assert ("__shared__" in body[: body.index("\n}")]) == bool(tiles)
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from polyml.codegen.gpu.text.block_loops.instructions import instruction
 from polyml.codegen.gpu.text.device_functions.complex_numbers import COMPLEX_NUMBERS
 from polyml.codegen.gpu.text.device_functions.conversions import CONVERSIONS
 from polyml.codegen.gpu.text.device_functions.indices import INDICES
 from polyml.codegen.gpu.text.device_functions.numbers import BOTH, FLOATS, INTEGERS
 from polyml.codegen.gpu.text.device_functions.python_integers import PYTHON_INTEGERS
 from polyml.codegen.gpu.text.dialect import Dialect
-from polyml.codegen.gpu.text.instructions import instruction
 from polyml.dtypes import BY_NUMPY_NAME, FIXED, DType
 
 _INTEGERS = {d.name: d for d in FIXED if d.is_integer}

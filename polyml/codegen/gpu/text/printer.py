@@ -13,20 +13,22 @@ from typing import cast
 
 import islpy as isl
 
-from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments
-from polyml.codegen.gpu.program import GpuProgram, Launch, LaunchAxis, Version
+from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
+from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
+from polyml.codegen.gpu.program import GpuProgram, Launch, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
+from polyml.codegen.gpu.text.block_loops import fragment_loops, pipelined_loops
+from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, declaration
 from polyml.codegen.gpu.text.dialect import Dialect
-from polyml.codegen.gpu.text.fragment_loops import fragment_loop
 from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
 from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
-from polyml.codegen.gpu.text.names import block_count, block_number, first_block, loop_names, named, number_name, outer_names
+from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.text.teams import TeamText, stored_parts, written
-from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, barrier_lines, copy_lines, declaration
+from polyml.codegen.gpu.text.thread_starts import thread_starts
 from polyml.codegen.gpu.text.values import Needs, Text, Values
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
@@ -76,6 +78,7 @@ class _KernelText:
         self._tells_lines = len(source_lines(launch, scop)) > 1
         self._filled: list[Registers] = []
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
+        self._reads: dict[str, str] = {}  # name of a tile that is copied ahead -> the element that a thread reads
         self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
         self._held: dict[str, str] = {}  # array -> the register that stands for its element
         self._updates: Mapping[str, tuple[str, str]] = {}  # statement -> (array, the register that it updates in its place)
@@ -111,42 +114,13 @@ class _KernelText:
         """Returns the text of the whole kernel."""
         self._arrays |= dict.fromkeys(written(self._launch, self._scop), True)
         body = [_STEP + line for line in self._run()]
-        starts = [_STEP + line for line in (*self._shared.values(), *self._starts())]
+        numbers = thread_starts(self._launch, self._dialect, self._firsts, bool(self._shared))
+        starts = [_STEP + line for line in (*self._shared.values(), *numbers)]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
         head = f"{self._launch.name}({', '.join(self._parameters())})"
         lines = [*heading(self._launch, self._scop), f"{self._dialect.kernel} {bounds}", head, "{", *starts, *body, "}"]
         return "\n".join(each for line in lines for each in wrapped(line))
-
-    def _starts(self) -> Iterator[str]:
-        """Yields the C lines that declare a thread's first iteration along each axis, and, if the block has tiles in shared memory,
-        the thread's numbers in the block.
-        """
-        index, shares = self._dialect.index, {axis.start: axis for axis in self._launch.blocks} if self._shared else {}
-        for number, axis in enumerate(self._launch.axes):
-            block, own = self._block_start(number, axis), self._dialect.thread[min(number, 2)] if axis.threads > 1 else ""
-            if axis.is_lane:
-                yield f"const int {named(axis.start)} = {own};"
-                continue
-            if found := shares.get(axis.start):
-                yield f"const int {found.thread} = {own or '0'};"
-                yield f"const {index} {found.block} = {block};"
-                block, own = found.block, found.thread
-            step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
-            yield f"const {index} {named(axis.start)} = {block}{f' + {own}{step}' if own else ''};"
-        if shares or self._launch.team and self._shared:
-            several = [each for each in zip(self._dialect.thread, self._launch.axes) if each[1].threads > 1]
-            *others, (linear, _) = several or [("0", self._launch.axes[0])]
-            for own, axis in reversed(others):
-                linear = f"{linear if linear in self._dialect.thread else f'({linear})'}*{axis.threads} + {own}"
-            yield f"const int thread = {linear};"
-
-    def _block_start(self, number: int, axis: LaunchAxis) -> str:
-        """Returns the C text of a block's first iteration along an axis. number: that of the axis, from 0 on."""
-        block, extent = block_number(number, self._launch, self._dialect), axis.threads * axis.items
-        if number in self._firsts:
-            block = f"({block} + {first_block(axis)})"
-        return f"({self._dialect.index}){block} * {extent}" if extent > 1 else f"({self._dialect.index}){block}"
 
     def _parameters(self) -> Iterator[str]:
         """Yields the declarations of the kernel's parameters, in order."""
@@ -231,6 +205,10 @@ class _KernelText:
             if tiles is not None:
                 yield from self._chunks(tiles)
                 return
+            ahead = next((each for each in self._version.pipelined if each.loop is node), None)
+            if ahead is not None:
+                yield from self._ahead(ahead)
+                return
             if node.name in self._unrolled:
                 yield "#pragma unroll"
             yield from self._block(self.loop_head(node), node.body)
@@ -307,12 +285,20 @@ class _KernelText:
 
     def _fragments(self, found: Fragments) -> Iterator[str]:
         """Yields the C lines of a loop whose sums the threads of a block compute together."""
-        around, names = self._around, []
-        for operand in (found.left, found.right):
-            names.append(self._tile_name(operand.tile))
-            copied = VectorCopy(operand.tile, operand.order, names[-1], found.loop, found.chunk, SLOTS)
-            self._shared[names[-1]] = copied.declaration(around)
-        yield from fragment_loop(found, (names[0], names[1]), len(self._version.body) > 1, around)
+        left, right = (self._tile_name(each.tile) for each in (found.left, found.right))
+        for operand, name in ((found.left, left), (found.right, right)):
+            self._shared[name] = fragment_loops.declaration(operand, name, self._around)
+        yield from fragment_loops.fragment_loop(found, (left, right), len(self._version.body) > 1, self._around)
+
+    def _ahead(self, found: Pipelined) -> Iterator[str]:
+        """Yields the C lines of a loop whose tiles are copied ahead."""
+        names = [self._tile_name(each.tile) for each in found.tiles]
+        for each, name in zip(found.tiles, names):
+            self._shared[name] = pipelined_loops.declaration(each, name, found.slots, self._around)
+            self._reads[name] = pipelined_loops.read(each, name, self._around)
+        outer, self._tiles = self._tiles, [*((each.tile, name) for each, name in zip(found.tiles, names)), *self._tiles]
+        yield from pipelined_loops.pipelined_loop(found, names, self._around, self._lines)
+        self._tiles = outer
 
     def _tile_name(self, tile: SharedTile) -> str:
         """Declares a tile in the kernel's shared memory, under a new name, and returns the name."""
@@ -375,7 +361,7 @@ class _KernelText:
             return self._held[array]
         for tile, name in self._tiles:
             if tile.array == array and (found := self._indices(tile, subscripts)) is not None:
-                return name + "".join(f"[{self._values.index(index)}]" for index in found)
+                return self._reads.get(name) or name + "".join(f"[{self._values.index(index)}]" for index in found)
         self._arrays.setdefault(array, False)
         extents = [self._table.affine(extent.gist_params(self._known)) for extent in self._scop.arrays[array].shape[1:]]
         sizes = [factor(self._renamed(each), self._use) for each in extents]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyml.codegen.gpu.fragment_layouts import LANES
-from polyml.codegen.gpu.matrix_fragments import SLOTS, Fragments, Operand
+from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
+from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, SLOTS, Fragments, Operand
+from polyml.codegen.gpu.text.block_loops.tile_copies import Ring, Surroundings, VectorCopy, copied_ahead
 from polyml.codegen.gpu.text.integers import condition
 from polyml.codegen.gpu.text.names import named
-from polyml.codegen.gpu.text.tile_copies import Surroundings, VectorCopy, ring
 from polyml.codegen.gpu.text.values import Text
 from polyml.quasi_affine.affine import Affine, Compare, conjunction
 
@@ -25,9 +25,8 @@ def fragment_loop(found: Fragments, names: tuple[str, str], fenced: bool, around
     fenced: whether the thread runs something before or behind it, so that the threads have to wait for one another.
     """
     loop, barrier = found.loop, around.dialect.barrier
-    copies = [
-        VectorCopy(each.tile, each.order, name, loop, found.chunk, SLOTS) for each, name in zip((found.left, found.right), names)
-    ]
+    copies = [VectorCopy(each.tile, each.order, name) for each, name in zip((found.left, found.right), names)]
+    ring = Ring(loop, found.chunk, CHUNK, SLOTS)
     lowers, uppers = ([around.renamed(each) for each in ends] for ends in (loop.lower, loop.upper))
     runs = conjunction(*(Compare(">=", last - first) for first in lowers for last in uppers))
     yield f"if ({condition(runs, around.use)}) {{"
@@ -41,11 +40,18 @@ def fragment_loop(found: Fragments, names: tuple[str, str], fenced: bool, around
     if fenced:
         yield f"{_STEP}{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"
     yield from (_STEP + line for line in _for_sums(found, around, f"{register} = {around.values.loaded(memory, element).text};"))
-    yield from (_STEP + line for line in ring(copies, around, _chunk(found, copies, held, around)))
+    yield from (_STEP + line for line in copied_ahead(copies, ring, around, _chunk(found, copies, held, around)))
     yield from (_STEP + line for line in _for_sums(found, around, f"{memory} = {around.values.stored(Text(register), element)};"))
     if fenced:
         yield f"{_STEP}{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"
     yield "}"
+
+
+def declaration(operand: Operand, name: str, around: Surroundings) -> str:
+    """Returns the C declaration of an operand's tile in shared memory."""
+    element = around.dialect.memory_type(around.scop.arrays[operand.tile.array].element)
+    rows, length = (each.extent for each in operand.tile.dimensions if each.extent > 1)
+    return f"{around.dialect.shared}__align__(16) {element} {name}[{SLOTS}][{rows}][{length}];"
 
 
 def _starts(found: Fragments) -> Iterator[str]:
@@ -109,9 +115,8 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
     """
     instruction, (m, n) = found.instruction, found.parts
     left, right = copies
-    length = next(each.extent for each in left.tile.dimensions if each.moves)
     yield "#pragma unroll"
-    yield f"for (int e0 = 0; e0 < {length}; e0 += {instruction.depth}) {{"
+    yield f"for (int e0 = 0; e0 < {CHUNK}; e0 += {instruction.depth}) {{"
     yield f"{_STEP}unsigned int left[{m}][4], right[{n // 2}][4];"
     one, other = instruction.left.origins, instruction.right.origins
     both = (*other, *((row + instruction.columns, column) for row, column in other))  # of two neighbouring small matrices

@@ -1,14 +1,14 @@
 """Device functions that are instructions of NVIDIA's GPUs: asynchronous copies to shared memory, and matrix instructions.
 
 `copy_vector` copies 16 bytes: where both addresses are multiples of 16 without waiting (cp.async), so that a later `wait_for_copies_N` has to
-follow; elements from `count` on are zeros. NVIDIA, PTX ISA 8.5, 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
+follow; elements from `count` on are zeros. `copy_element` copies 4 or 8 bytes without waiting. NVIDIA, PTX ISA 8.5, 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
 """
 
 from __future__ import annotations
 
 import re
 
-from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS
+from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS
 
 _COPY_VECTOR = """
 template <typename T>
@@ -21,6 +21,12 @@ __device__ void copy_vector(T *to, const T *from, int count, bool aligned)
     else
         for (int e = 0; e < most; e++)
             to[e] = e < count ? from[e] : (T)0;
+}"""
+_COPY_ELEMENT = """
+template <typename T>
+__device__ void copy_element(T *to, const T *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T)) : "memory");
 }"""
 _COMMIT_COPIES = """
 __device__ void commit_copies()
@@ -48,6 +54,7 @@ def instruction(name: str) -> str | None:
     """Returns the definition in CUDA C++ of the device function of this name; None where it is none of this module's."""
     fixed = {
         "copy_vector": _COPY_VECTOR,
+        "copy_element": _COPY_ELEMENT,
         "commit_copies": _COMMIT_COPIES,
         "load_matrices": _LOAD.replace("NAME", "load_matrices").replace("TRANS", ""),
         "load_matrices_transposed": _LOAD.replace("NAME", "load_matrices_transposed").replace("TRANS", "trans."),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS, LANES
+from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS, LANES
 from polyml.dtypes import BF16, F16
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.codegen.gpu.swizzles import Swizzle, conflicts, swizzle
+from polyml.codegen.gpu.block_loops.swizzles import Swizzle, conflicts, swizzle
 
 BANKS, BANK_BYTES = 32, 4
 

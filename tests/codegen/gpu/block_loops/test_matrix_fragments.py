@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.codegen.gpu.matrix_fragments import MOST_SUMS
+from polyml.codegen.gpu.block_loops.matrix_fragments import MOST_SUMS
+from polyml.codegen.gpu.block_loops.shared_work import Instructions
 from polyml.codegen.gpu.program import gpu_program
 from polyml.model.core.reductions import reductions
 from polyml.schedule.gpu.mapping import every_nest, mapped
@@ -136,7 +137,9 @@ def test_other_languages_have_no_matrix_instructions():
 def fragments_of(block, items):
     given, _ = problem(product, np.zeros((9, 9), np.float32), *(np.zeros((9, 9), np.float16) for _ in "AB"))
     nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
-    program = gpu_program(given.scop, [mapped(n, (1, 0), block, items, True) for n in nests], reductions(given.scop, "reassociate"))
+    program = gpu_program(
+        given.scop, [mapped(n, (1, 0), block, items, True) for n in nests], Instructions(reductions(given.scop, "reassociate"))
+    )
     return [each for launch in program.launches.values() for version in launch.versions for each in version.fragments]
 
 

@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyml.codegen.gpu.fragment_layouts import INSTRUCTIONS, LANES, MatrixInstruction
+from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS, LANES, MatrixInstruction
+from polyml.codegen.gpu.block_loops.swizzles import Swizzle, swizzle
 from polyml.codegen.gpu.registers import Registers, instances_of, subscripts_of
 from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, SharedTile, tiles_of
-from polyml.codegen.gpu.swizzles import Swizzle, swizzle
 from polyml.codegen.ir.program import Loop
 from polyml.dtypes import F32
 from polyml.frontend import syntax
@@ -73,6 +73,11 @@ class Fragments:
     @property
     def loop(self) -> Loop:
         return self.sums.loop
+
+    def size_bytes(self, scop: Scop) -> int:
+        """Returns how many bytes of shared memory the tiles take. scop: that of the loop."""
+        tiles = (self.left.tile, self.right.tile)
+        return SLOTS * sum(each.elements * scop.arrays[each.array].element.size_bytes for each in tiles)
 
     @property
     def extents(self) -> tuple[int, int]:
@@ -127,8 +132,8 @@ def fragments(
     warps = _warps(rows, columns, instruction)
     if left is None or right is None or warps is None:
         return None
-    size = SLOTS * sum(each.tile.elements * scop.arrays[each.tile.array].element.size_bytes for each in (left, right))
-    return Fragments(held, chunk, instruction, rows, columns, warps, left, right) if size <= MOST_BYTES else None
+    made = Fragments(held, chunk, instruction, rows, columns, warps, left, right)
+    return made if made.size_bytes(scop) <= MOST_BYTES else None
 
 
 def _factors(statement: Statement, reductions: Mapping[str, Reduction], scop: Scop) -> tuple[Access, Access] | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyml.quasi_affine.affine import Affine, floor_div, modulo
+
 VECTOR_BYTES = 16
 GROUPS = 8  # of banks, each as wide as a vector
 
@@ -41,6 +43,55 @@ class Swizzle:
         one, other = (each if each.isidentifier() else f"({each})" for each in (row, column))
         part = one if self.rows == 1 else f"{one} / {self.rows}"
         return f"{other} ^ {part} % {self.vectors} * {self.width}"
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """A RowOrder says where a row of a tile has its vectors of 16 bytes, for threads that read some neighbouring vectors each.
+
+        vector own*t + h   ->   vector h*pitch + t        eight threads read vector h of each at once
+
+    own: how many vectors a thread reads: 1, 2, 4 or 8.
+    width: elements of a vector.
+    vectors: vectors of a row, a multiple of `own`.
+
+    >>> order = RowOrder(own=2, width=4, vectors=32)
+    >>> [order.column(column) for column in range(0, 32, 4)]
+    [0, 80, 4, 84, 8, 88, 12, 92]
+    """
+
+    own: int
+    width: int
+    vectors: int
+
+    @property
+    def pitch(self) -> int:
+        """How many vectors lie between two that a thread reads one after the other: as many as threads, and some more, so that eight
+        vectors that follow one another in the array are in eight groups of banks.
+        """
+        threads = self.vectors // self.own
+        return threads + (GROUPS // self.own - threads) % GROUPS if self.own > 1 else threads
+
+    @property
+    def length(self) -> int:
+        """Elements of a row in shared memory."""
+        return ((self.own - 1) * self.pitch + self.vectors // self.own) * self.width
+
+    def column(self, column: int) -> int:
+        """Returns the column at which the tile has an element in shared memory."""
+        vector, within = divmod(column, self.width)
+        return (vector % self.own * self.pitch + vector // self.own) * self.width + within
+
+    def text(self, row: str, column: str) -> str:
+        """Returns the place of `column`, the C text of the number of a vector's first element, as a C expression."""
+        if self.own == 1:
+            return column
+        pitch = self.pitch * self.width
+        return f"{column} / {self.width} % {self.own} * {pitch} + {column} / {self.own * self.width} * {self.width}"
+
+    def read(self, thread: Affine, item: Affine) -> Affine:
+        """Returns the place of the element `item` of those that a thread reads."""
+        return floor_div(item, self.width) * (self.pitch * self.width) + modulo(item, self.width) + thread * self.width
 
 
 def swizzle(length: int, element_bytes: int) -> Swizzle | None:

@@ -1,0 +1,54 @@
+"""The text of loops whose tiles in shared memory are copied ahead.
+
+Pipelined   ->   wait_for_copies_0(); __syncthreads(); copy_vector(...); for (k in the chunk) C_held[..] += A_tile[slot][..] * ...;
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
+from polyml.codegen.gpu.text.block_loops.tile_copies import ElementCopy, Ring, Surroundings, VectorCopy, copied_ahead
+from polyml.codegen.ir.program import Loop
+from polyml.quasi_affine.affine import variable
+
+_STEP = "    "
+
+
+def pipelined_loop(
+    found: Pipelined, names: list[str], around: Surroundings, lines: Callable[[Loop], Iterator[str]]
+) -> Iterator[str]:
+    """Yields the C lines of a loop whose tiles are copied ahead: one that unrolls chunks of the usual length, and one for the rest.
+
+    names: of the tiles.
+    lines: returns the lines of a loop over a part of the iterations, which reads from the tiles.
+    """
+    loop, chunk = found.loop, variable(found.source.chunk)
+    copies = [
+        ElementCopy(each.tile, name) if each.order is None else VectorCopy(each.tile, each.order, name)
+        for each, name in zip(found.tiles, names)
+    ]
+
+    def compute() -> Iterator[str]:
+        yield f"if ({found.source.chunk} + {found.length} <= {around.end(loop)}) {{"
+        yield f"{_STEP}#pragma unroll"
+        yield from (_STEP + line for line in lines(replace(loop, lower=(chunk,), upper=(chunk + (found.length - 1),))))
+        yield "}"
+        yield "else {"
+        yield from (_STEP + line for line in lines(replace(loop, lower=(chunk,))))
+        yield "}"
+
+    yield from copied_ahead(copies, Ring(loop, found.source.chunk, found.length, found.slots), around, compute())
+
+
+def declaration(found: PipelinedTile, name: str, slots: int, around: Surroundings) -> str:
+    """Returns the C declaration of a tile in shared memory."""
+    element = around.dialect.memory_type(around.scop.arrays[found.tile.array].element)
+    sizes = "".join(f"[{length}]" for length in (slots, *found.lengths))
+    return f"{around.dialect.shared}__align__(16) {element} {name}{sizes};"
+
+
+def read(found: PipelinedTile, name: str, around: Surroundings) -> str:
+    """Returns the C text of the element of a tile that an iteration of a thread reads."""
+    return f"{name}[slot]" + "".join(f"[{around.values.index(each)}]" for each in found.indices)

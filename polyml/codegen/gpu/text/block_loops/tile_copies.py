@@ -1,0 +1,288 @@
+"""Copies of tiles (parts of arrays) to shared memory: between barriers, or on the way while earlier chunks of a loop are read.
+
+    SharedTile   ->   for (int e = thread; e < 1024; e += 256) A_tile[...][...] = A[...];
+SharedTile   ->   for (...) copy_vector(&B_tile[slot][e0][e1], &B[(k_chunk + 16 + e0)*m + j_block + e1], ...);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from polyml.codegen.gpu.block_loops.pipelined_tiles import ROWS
+from polyml.codegen.gpu.block_loops.swizzles import GROUPS, VECTOR_BYTES
+from polyml.codegen.gpu.shared_tiles import SharedTile, TileDimension
+from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.codegen.gpu.text.integers import condition, extreme, factor
+from polyml.codegen.gpu.text.values import Values
+from polyml.codegen.ir.program import Loop
+from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
+
+_STEP = "    "
+_UNROLLED = 4  # copies of single elements: more of them take registers for their addresses, and sums of 8 x 8 need most
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The Surroundings are what the text of a part of a kernel needs of the kernel.
+
+    values: writes values and subscripts.
+    renamed: gives an expression the names of the C text.
+    use: notes that a device function is called, and returns its name.
+    threads: how many threads a block has.
+    """
+
+    scop: Scop
+    dialect: Dialect
+    values: Values
+    renamed: Callable[[Affine], Affine]
+    use: Callable[[str], str]
+    threads: int
+
+    def lower(self, loop: Loop, before: int = 0) -> str:
+        """Returns the C text of a loop's first iteration, or of what is so many iterations before it."""
+        return extreme("max", [self.renamed(each - before) for each in loop.lower], self.use)
+
+    def end(self, loop: Loop) -> str:
+        """Returns the C text of the iteration behind a loop's last one."""
+        return extreme("min", [self.renamed(each + 1) for each in loop.upper], self.use)
+
+
+def declaration(tile: SharedTile, name: str, around: Surroundings) -> str:
+    """Returns the C declaration of a tile in shared memory, under this name."""
+    element = around.dialect.memory_type(around.scop.arrays[tile.array].element)
+    return f"{around.dialect.shared}{element} {name}{''.join(f'[{length}]' for length in tile.lengths)};"
+
+
+def copy_lines(tile: SharedTile, name: str, ends: Sequence[Affine], around: Surroundings) -> Iterator[str]:
+    """Yields the C lines by which the threads of a block copy a tile, consecutive elements of a row by consecutive threads.
+
+    name: that of the tile in shared memory.
+    ends: the last iterations of a loop that runs in chunks, counted from the chunk's first one on; none: the whole tile is copied.
+    """
+    moving = [each for each in tile.dimensions if each.extent > 1]
+    numbers = [variable(f"e{k}") for k in range(len(moving))]
+    at = dict(zip(map(id, moving), numbers))
+    subscripts = [each.first + at.get(id(each), Affine()) for each in tile.dimensions]
+    along = [each.inside(number, last) for each, number in zip(moving, numbers) if each.moves for last in ends]
+    there = conjunction(*(Compare(">=", around.renamed(each)) for each in along))
+    yield f"for (int e = thread; e < {tile.elements}; e += {around.threads}) {{"
+    inner = 1
+    for each, number in reversed(list(zip(moving, numbers))):
+        quotient = "e" if inner == 1 else f"e / {inner}"
+        yield f"{_STEP}const int {number} = {quotient if each is moving[0] else f'{quotient} % {each.extent}'};"
+        inner *= each.extent
+    if ends:
+        yield f"{_STEP}if ({condition(there, around.use)})"
+    source = around.values.element(tile.array, [around.values.index(each) for each in subscripts])
+    yield f"{_STEP * (2 if ends else 1)}{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)} = {source};"
+    yield "}"
+
+
+def barrier_lines(tiles: Sequence[SharedTile], names: Mapping[str, Affine], around: Surroundings) -> Iterator[str]:
+    """Yields the C lines of a barrier between copies and reads of tiles, with the parts of arrays whose dependences it keeps.
+
+    names: { name in the program -> its name in the text }.
+    """
+    *told, last = (f"// {tile.region(names)}: written by the copy, read by all threads" for tile in tiles)
+    yield from told
+    yield f"{around.dialect.barrier}  {last}"
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A Ring says how the tiles of a loop are copied ahead: shared memory has several slots, each with room for a chunk.
+
+    loop: the loop.
+    chunk: the name of the first iteration of a chunk.
+    length: how many iterations a chunk has.
+    slots: how many slots there are; copies are one chunk less ahead.
+    """
+
+    loop: Loop
+    chunk: str
+    length: int
+    slots: int
+
+    @property
+    def ahead(self) -> int:
+        """How many iterations behind the first one of the chunk that is read the chunk begins that is copied."""
+        return (self.slots - 1) * self.length
+
+
+class Order(Protocol):
+    """An Order permutes the vectors in the rows of a tile (`codegen.gpu.block_loops.swizzles`)."""
+
+    @property
+    def width(self) -> int:
+        """Elements of a vector."""
+        ...
+
+    def text(self, row: str, column: str) -> str:
+        """Returns the column in shared memory as a C expression, of those of a row and a column."""
+        ...
+
+
+class Copy(Protocol):
+    """A Copy is a tile that the threads of a block copy ahead. name: of the tile in the text."""
+
+    @property
+    def name(self) -> str: ...
+
+    def alignment(self, ring: Ring, around: Surroundings) -> list[str]:
+        """Returns the C lines that say, before the loop, how elements lie in memory."""
+        ...
+
+    def lines(self, ring: Ring, around: Surroundings) -> Iterator[str]:
+        """Yields the C lines by which the threads begin to copy a chunk."""
+        ...
+
+
+@dataclass(frozen=True)
+class VectorCopy:
+    """A VectorCopy is a tile that a block copies in vectors along the rows of the array.
+
+    tile: two of its dimensions have more than one element, the array's last dimension among them; rows are stored as they are.
+    order: where the elements of a row are in shared memory.
+    name: of the tile in the text.
+    """
+
+    tile: SharedTile
+    order: Order
+    name: str
+
+    def element(self, slot: str, row: str, column: str) -> str:
+        """Returns the C text of an element in shared memory. row: an expression that is repeated."""
+        return f"{self.name}[{slot}][{row}][{self.order.text(row, column)}]"
+
+    def alignment(self, ring: Ring, around: Surroundings) -> list[str]:
+        """Returns the C declaration of whether all vectors are at multiples of 16 bytes: the first one of the block is, and the
+        rows of the array are as long as some vectors.
+        """
+        lower, dimensions = ring.loop.lower, self.tile.dimensions
+        if len(lower) != 1:
+            return [f"const bool {self.name}_aligned = false;"]
+        first = [each.first.substitute({ring.chunk: lower[0]}) for each in dimensions]
+        address = around.values.element(self.tile.array, [around.values.index(each) for each in first])
+        outer = next(k for k, each in enumerate(dimensions) if each.extent > 1)
+        extents = [around.values.affine(each) for each in around.scop.arrays[self.tile.array].shape[outer + 1 :]]
+        pitch = "*".join(factor(around.renamed(each), around.use) for each in extents)
+        kind = around.dialect.unsigned(64)
+        return [f"const bool {self.name}_aligned = ({kind})&{address} % {VECTOR_BYTES} == 0 && {pitch} % {self.order.width} == 0;"]
+
+    def lines(self, ring: Ring, around: Surroundings) -> Iterator[str]:
+        """Yields the C lines by which the threads of a block begin to copy a chunk, neighbouring threads neighbouring vectors."""
+        width, moving = self.order.width, _extended(self.tile)
+        across = moving[-1].extent // width
+        head, number = _shared_out(moving[0].extent * across, around.threads)
+        source, left = _source(self.tile, ring, around)
+        count = f"{around.use('min_index')}({left}, {width})" if moving[-1].moves else f"{left} > 0 ? {width} : 0"
+        yield from head
+        yield f"{_STEP}const int e0 = {number} / {across};"
+        yield f"{_STEP}const int e1 = {number} % {across} * {width};"
+        target = self.element(_filled(ring), "e0", "e1")
+        yield f"{_STEP}{around.use('copy_vector')}(&{target}, &{source}, {count}, {self.name}_aligned);"
+        yield "}"
+
+
+@dataclass(frozen=True)
+class ElementCopy:
+    """An ElementCopy is a tile that a block copies element by element, in any order of the dimensions.
+
+    tile: the part of the array.
+    name: of the tile in the text.
+    """
+
+    tile: SharedTile
+    name: str
+
+    def alignment(self, ring: Ring, around: Surroundings) -> list[str]:
+        """Returns no lines: elements are where their type has them."""
+        return []
+
+    def lines(self, ring: Ring, around: Surroundings) -> Iterator[str]:
+        """Yields the C lines by which the threads of a block begin to copy a chunk. Where shared memory has columns in place of
+        rows, a warp copies eight elements of four rows, whose places are in 32 banks.
+        """
+        moving = _extended(self.tile)
+        head, number = _shared_out(self.tile.elements, around.threads, f" {_UNROLLED}")
+        source, left = _source(self.tile, ring, around)
+        yield from head
+        rows, length = (moving[0].extent, moving[-1].extent)
+        if len(moving) == 2 and moving[-1].moves and rows % ROWS == 0 == length % GROUPS:
+            yield f"{_STEP}const int e0 = {number} / {ROWS * length} * {ROWS} + {number} / {GROUPS} % {ROWS};"
+            yield f"{_STEP}const int e1 = {number} / {ROWS * GROUPS} % {length // GROUPS} * {GROUPS} + {number} % {GROUPS};"
+        else:
+            inner = 1
+            for k, each in reversed(list(enumerate(moving))):
+                quotient = number if inner == 1 else f"{number} / {inner}"
+                yield f"{_STEP}const int e{k} = {quotient}{f' % {each.extent}' if k else ''};"
+                inner *= each.extent
+        places = {id(each): f"e{k}" for k, each in enumerate(moving)}
+        target = f"{self.name}[{_filled(ring)}]" + "".join(f"[{places[id(each)]}]" for each in self.tile.stored)
+        yield f"{_STEP}if ({left} > 0)"
+        yield f"{_STEP * 2}{around.use('copy_element')}(&{target}, &{source});"
+        yield "}"
+
+
+def _extended(tile: SharedTile) -> list[TileDimension]:
+    """Returns the dimensions of the array of which the tile has more than one element."""
+    return [each for each in tile.dimensions if each.extent > 1]
+
+
+def _filled(ring: Ring) -> str:
+    """Returns the C text of the slot that a copy fills: the one that was read last."""
+    return f"slot > 0 ? slot - 1 : {ring.slots - 1}" if ring.slots > 2 else "1 - slot"
+
+
+def _shared_out(total: int, threads: int, unrolled: str = "") -> tuple[list[str], str]:
+    """Returns the C lines that begin a loop of a thread over its part of `total` things, and the text of a thing's number.
+
+    unrolled: how often, after a space; "" for as often as it runs.
+    """
+    if total % threads:
+        return [f"for (int e = thread; e < {total}; e += {threads}) {{"], "e"
+    return [f"#pragma unroll{unrolled}", f"for (int e = 0; e < {total // threads}; e++) {{"], f"(e*{threads} + thread)"
+
+
+def _source(tile: SharedTile, ring: Ring, around: Surroundings) -> tuple[str, str]:
+    """Returns the C text of the element in global memory whose numbers in the tile are e0 and so on, in the chunk that is copied, and
+    that of how many iterations of the loop there are from its own on, at most 0 where there are none.
+    """
+    moving = _extended(tile)
+    numbers = {id(each): variable(f"e{k}") for k, each in enumerate(moving)}
+    later = {ring.chunk: variable(ring.chunk) + ring.ahead}
+    subscripts = [each.first.substitute(later) + numbers.get(id(each), Affine()) for each in tile.dimensions]
+    along = next(numbers[id(each)] for each in moving if each.moves)
+    left = [around.renamed(last + 1 - later[ring.chunk]) - along for last in ring.loop.upper]
+    source = around.values.element(tile.array, [around.values.index(each) for each in subscripts])
+    return source, extreme("min", left, around.use)
+
+
+def copied_ahead(copies: Sequence[Copy], ring: Ring, around: Surroundings, compute: Iterator[str]) -> Iterator[str]:
+    """Yields the C lines of a loop in chunks whose tiles are copied ahead.
+
+    compute: the lines that read the chunk in `slot`.
+    """
+    end, index = around.end(ring.loop), around.dialect.index
+    names = " and ".join(each.name for each in copies)
+    for each in copies:
+        yield from each.alignment(ring, around)
+    yield f"int slot = {1 % ring.slots};"
+    start = around.lower(ring.loop, ring.ahead)
+    yield f"for ({index} {ring.chunk} = {start}; {ring.chunk} < {end}; {ring.chunk} += {ring.length}) {{"
+    yield f"{_STEP}{around.use(f'wait_for_copies_{ring.slots - 2}')}();"
+    yield f"{_STEP}{around.dialect.barrier}  // {names}: written by the copy, read by all threads, then written by the next copy"
+    yield f"{_STEP}if ({ring.chunk} + {ring.ahead} < {end}) {{"
+    for each in copies:
+        yield from (_STEP * 2 + line for line in each.lines(ring, around))
+    yield f"{_STEP}}}"
+    yield f"{_STEP}{around.use('commit_copies')}();"
+    began = [Compare(">=", around.renamed(variable(ring.chunk) - each)) for each in ring.loop.lower]
+    yield f"{_STEP}if ({condition(conjunction(*began), around.use)}) {{"
+    yield from (_STEP * 2 + line for line in compute)
+    yield f"{_STEP}}}"
+    yield f"{_STEP}slot = slot < {ring.slots - 1} ? slot + 1 : 0;"
+    yield "}"

@@ -1,0 +1,147 @@
+"""Loops that the threads of a block run together, in the emulator: products by matrix instructions, and tiles that are copied ahead."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import polyml
+from polyml.schedule.gpu import launch_plan
+from tests.cuda.emulator.compiler import compiler
+from tests.cuda.emulator.counts import by_array
+from tests.cuda.emulator.driver import Emulator, emulated
+from tests.cuda.emulator.launches import ORDERS, Run
+from tests.gpu import kernels
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no g++")
+BF16 = ml_dtypes.bfloat16
+
+
+def product(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+
+
+def both_transposed(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[0]):
+                C[i, j] += np.float32(A[k, i]) * np.float32(B[j, k])
+
+
+def middle(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(3, A.shape[1] - 5):
+                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+
+
+def batched(C, A, B):
+    for b in range(C.shape[0]):
+        for i in range(C.shape[1]):
+            for j in range(C.shape[2]):
+                for k in range(A.shape[2]):
+                    C[b, i, j] += np.float32(A[b, i, k]) * np.float32(B[k, b, j])
+
+
+@pytest.fixture
+def one_warp(monkeypatch):
+    """Blocks of one warp, which has 32 x 64 sums."""
+    monkeypatch.setattr(launch_plan, "TILE", ((8, 4), (8, 8)))
+
+
+def ran(function, C, A, B, run=Run()):
+    """C after the kernel in the emulator, which raises for a fault, and what was counted."""
+    with emulated(Emulator(run)) as device:
+        polyml.kernel(function, target="cuda", fallback="error", cache=False)(C, A, B)
+    return C, device.counts
+
+
+def within(found, start, A, B, axes):
+    """Whether sums are as near to those in float64 as sums of float32 are in any order: n additions, each with an error of at most
+    2**-23 of all that is added up so far (the instruction may truncate).
+    """
+    wide, size = A.astype(float), B.astype(float)
+    terms = np.einsum(axes, abs(wide), abs(size)) + abs(start)
+    return (abs(found - (start + np.einsum(axes, wide, size))) <= terms * (A.shape[-1] + A.shape[0] + 2) * 2.0**-23).all()
+
+
+def operands(kind, *shapes):
+    rng = np.random.default_rng(1)
+    return [rng.standard_normal(shape).astype(kind) for shape in shapes]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", [np.float16, BF16])
+def test_a_product_of_halves_is_right_in_every_order_of_threads(kind, order, one_warp):
+    A, B = operands(kind, (70, 40), (40, 136))
+    (start,) = operands(np.float32, (70, 136))
+    found, _ = ran(product, start.copy(), A, B, Run(order, 3))
+    assert within(found, start, A, B, "ik,kj->ij")
+
+
+@pytest.mark.parametrize("rows, columns, depth", [(32, 64, 1), (64, 64, 33), (33, 67, 96), (31, 63, 8), (32, 128, 64)])
+def test_sizes_need_not_be_multiples_of_tiles_and_vectors(rows, columns, depth, one_warp):
+    A, B = operands(BF16, (rows, depth), (depth, columns))
+    found, _ = ran(product, np.zeros((rows, columns), np.float32), A, B)
+    assert within(found, 0, A, B, "ik,kj->ij")
+
+
+def test_operands_may_be_transposed(one_warp):
+    A, B = operands(np.float16, (48, 64), (64, 48))
+    found, _ = ran(both_transposed, np.zeros((64, 64), np.float32), A, B)
+    assert within(found, 0, A, B, "ki,jk->ij")
+
+
+def test_a_part_of_the_sum_that_begins_between_vectors_is_right(one_warp):
+    A, B = operands(BF16, (32, 72), (72, 64))
+    found, _ = ran(middle, np.zeros((32, 64), np.float32), A, B)
+    assert within(found, 0, A[:, 3:-5], B[3:-5], "ik,kj->ij")
+
+
+def test_many_matrices_are_multiplied(one_warp):
+    A, B = operands(BF16, (2, 32, 40), (40, 2, 64))
+    found, _ = ran(batched, np.zeros((2, 32, 64), np.float32), A, B)
+    assert within(found, 0, A, B, "bik,kbj->bij")
+
+
+def test_products_of_arrays_are_sums_in_float32_rounded_once(one_warp):
+    def of_arrays(A, B):
+        return A @ B
+
+    A, B = operands(np.float16, (33, 40), (40, 70))
+    with emulated(Emulator()):
+        found = polyml.kernel(of_arrays, target="cuda", fallback="error", cache=False)(A, B)
+    exact = A.astype(float) @ B.astype(float)
+    assert found.dtype == np.float16 and (abs(found.astype(float) - exact) <= abs(exact) * 2.0**-11 + 1e-4).all()
+
+
+def test_numbers_that_are_not_finite_stay_where_they_are(one_warp):
+    """What is beyond the end of the sum is zero in both operands, so that it adds no NaN to other rows or columns."""
+    A, B = operands(np.float16, (32, 33), (33, 64))
+    A[3, 5], B[7, 9] = np.inf, np.nan
+    found, _ = ran(product, np.zeros((32, 64), np.float32), A, B)
+    assert np.array_equal(np.isfinite(found), np.isfinite(A.astype(np.float32) @ B.astype(np.float32)))
+
+
+def counted(function, C, A, B):
+    _, counts = ran(function, C, A, B, Run(counts=True))
+    shared = {(each.array, each.is_write): each for each in by_array(counts).values() if each.is_shared}
+    assert set(shared) == {("A_tile", True), ("A_tile", False), ("B_tile", True), ("B_tile", False)}
+    return shared
+
+
+@pytest.mark.parametrize("function, a, b", [(product, (32, 64), (64, 64)), (both_transposed, (64, 32), (64, 64))])
+def test_matrix_loads_and_copies_have_no_bank_conflicts(function, a, b, one_warp):
+    A, B = operands(BF16, a, b)
+    for each in counted(function, np.zeros((32, 64), np.float32), A, B).values():
+        assert each.wavefronts == each.least_wavefronts > 0
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_tiles_that_are_copied_ahead_have_no_bank_conflicts(kind, monkeypatch):
+    monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    A, B = operands(kind, (32, 48), (48, 32))
+    for each in counted(kernels.gemm, np.zeros((32, 32), kind), A, B).values():
+        assert each.wavefronts == each.least_wavefronts > 0
