@@ -20,6 +20,7 @@ from polyml import kernels
 from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.errors import CompileError
 from polyml.kernels.arrays import workloads
+from polyml.runtime.gpu import host_code
 from polyml.runtime.gpu.opencl import OpenCl, OpenClModule
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.gpu import launch_plan
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument(
         "--tile", default="", metavar="TX,TY,IX,IY", help="threads along x and y and iterations of each, of register tiles"
     )
+    parser.add_argument("--teams", default="", choices=("team", "split"), help="let threads share loops whatever the sizes are")
     parser.add_argument(
         "--without-barrier", type=int, metavar="K", help="leave out barrier K of each text, from 0 on, which Oclgrind finds"
     )
@@ -55,6 +57,8 @@ def main() -> int:
     if options.tile:
         tx, ty, ix, iy = map(int, options.tile.split(","))
         launch_plan.TILE = (tx, ty), (ix, iy)
+    if options.teams:
+        host_code.parts = lambda *_: 1 if options.teams == "team" else 3  # type: ignore[assignment]  # the rule, for any sizes
     if options.without_barrier is not None:
         _leave_out(options.without_barrier)
     alone = options.loops or options.arrays or options.footprint
@@ -66,7 +70,7 @@ def main() -> int:
         runs = [*(["--loops", name] for name in names), *(["--arrays", name] for name in arrays)]
         runs += [["--footprint", name] for name in shared]
         runs += [["--only", "(none)", "--random", "1", "--seed", str(options.seed + k)] for k in range(options.random)]
-        return watched(options.oclgrind, runs, options.tile)
+        return watched(options.oclgrind, runs, options.tile, options.teams)
     target = polyml.Target.opencl(options.device)
     groups = [polybench(names, target=target)] if names else []
     groups += [array_programs(arrays, target=target)] if arrays else []

@@ -20,7 +20,7 @@ SIGNS = re.compile(
 MOST_SECONDS = 300
 
 
-def watched(library: str, runs: Sequence[Sequence[str]], tile: str = "") -> int:
+def watched(library: str, runs: Sequence[Sequence[str]], tile: str = "", teams: str = "") -> int:
     """Prints the programs that are wrong or that Oclgrind reports, and returns 1 where there is one.
 
     runs: the options of `python -m tests.opencl` for each program.
@@ -30,7 +30,7 @@ def watched(library: str, runs: Sequence[Sequence[str]], tile: str = "") -> int:
         Path(folder, "oclgrind.icd").write_text(f"{library}\n")
         for given in runs:
             total += 1
-            problem = _problem(folder, [*given, *(["--tile", tile] if tile else [])])
+            problem = _problem(folder, [*given, *(["--tile", tile] if tile else []), *(["--teams", teams] if teams else [])])
             wrong += bool(problem)
             if problem:
                 print(f"{' '.join(given)}: {problem}", flush=True)

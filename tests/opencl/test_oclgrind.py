@@ -43,3 +43,13 @@ def test_a_barrier_that_there_is_not_is_said_so():
         env=os.environ,
     )
     assert "there are 0 barriers" in ran.stdout
+
+
+@pytest.mark.parametrize("teams", ["team", "split"])
+def test_threads_that_share_loops_have_no_race(tmp_path, teams):
+    assert problem(tmp_path, "--loops", "atax", "--teams", teams) == ""
+
+
+def test_a_barrier_between_partial_results_that_is_left_out_is_found(tmp_path):
+    told = problem(tmp_path, "--loops", "atax", "--teams", "team", "--without-barrier", "0")
+    assert "Uninitialized" in told or "data race" in told  # a partial result is read before it is written

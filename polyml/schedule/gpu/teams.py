@@ -216,25 +216,44 @@ def _waits(phases: Sequence[Phase], strict: isl.UnionMap, scop: Scop) -> Iterato
             pairs = strict.intersect_domain(one.instances).intersect_range(other.instances)
             if one is other:
                 pairs = pairs.subtract(dependences_in_launch(pairs, one.around, one.instances))
-            if not pairs.is_empty() and _cross(one, other, scop):
+            if not pairs.is_empty() and _cross(one, other, pairs, scop):
                 yield one.name, other.name
 
 
-def _cross(one: Phase, other: Phase, scop: Scop) -> bool:
-    """Returns whether two phases touch an array, at least one of them by writing, that not the first thread alone touches in both."""
+def _cross(one: Phase, other: Phase, pairs: isl.UnionMap, scop: Scop) -> bool:
+    """Returns whether some of the pairs of instances { S[i] -> T[j] } of two phases touch one element, at least one of them by writing,
+    of an array that not the first thread of a team alone touches in both phases.
+    """
     mine, theirs = _touched(one, scop), _touched(other, scop)
-    return any(
-        (mine[array][0] or theirs[array][0]) and not (mine[array][1] and theirs[array][1]) for array in mine.keys() & theirs.keys()
-    )
+    for array in mine.keys() & theirs.keys():
+        is_written, is_alone = mine[array].written or theirs[array].written, mine[array].alone and theirs[array].alone
+        same = mine[array].elements.apply_range(theirs[array].elements.reverse())
+        if is_written and not is_alone and not same.intersect(pairs).is_empty():
+            return True
+    return False
 
 
-def _touched(phase: Phase, scop: Scop) -> dict[str, tuple[bool, bool]]:
-    """Returns { array that the phase touches -> (whether it writes it, whether the first thread of the team alone touches it) }."""
+@dataclass(frozen=True)
+class _Touch:
+    """What a phase does with an array: which elements its instances access, { S[i] -> A[e] }, whether it writes it, and whether the first
+    thread of a team alone does all that.
+    """
+
+    elements: isl.UnionMap
+    written: bool
+    alone: bool
+
+
+def _touched(phase: Phase, scop: Scop) -> dict[str, _Touch]:
+    """Returns { array that the phase touches -> how }."""
     partial = {each.array for each in phase.partial}
-    found: dict[str, tuple[bool, bool]] = {}
+    found: dict[str, _Touch] = {}
     for name in loop_tree.statements(phase.body):
         statement = scop.statements[name]
         for access in accesses(statement):
-            is_written = access is statement.write or found.get(access.array, (False,))[0]
-            found[access.array] = is_written, not phase.shared or access.array in partial
+            elements, written = isl.UnionMap.from_map(access.relation), access is statement.write
+            if access.array in found:
+                elements = elements.union(found[access.array].elements)
+                written = written or found[access.array].written
+            found[access.array] = _Touch(elements, written, not phase.shared or access.array in partial)
     return found
