@@ -1,8 +1,8 @@
 """What the threads of a team run together: phases, between which they wait for one another, and partial results that they combine.
 
-    y[i] = 0                              if (lane == 0) y[i] = 0
-    for k: y[i] += A[i, k]*x[k]     ->    partial = 0; for (k = lane; k < n; k += 32) partial += A[i, k]*x[k]
-                                          combine the 32 partial results; if (lane == 0) y[i] += the result
+    y[i] = 0                              if (rank == 0) y[i] = 0
+    for k: y[i] += A[i, k]*x[k]     ->    partial = 0; for (k = rank; k < n; k += 32) partial += A[i, k]*x[k]
+                                          combine the 32 partial results; if (rank == 0) y[i] += the result
 
 Where there are few teams, a launch divides the iterations among blocks too, and stores a partial result of each; a second launch combines
 these with the element, in the order of the blocks, whatever order they ran in.
@@ -201,7 +201,7 @@ class TeamNames:
 
 def named(starts: Sequence[str], team: Team, taken: Set[str]) -> TeamNames:
     """Returns the names of a launch of teams. taken: names in use, which new names differ from."""
-    lanes = fresh([f"lane_{axis}" if len(team.lanes) > 1 else "lane" for axis in "xy"[: len(team.lanes)]], {*taken, *starts})
+    lanes = fresh([f"rank_{axis}" if len(team.lanes) > 1 else "rank" for axis in "xy"[: len(team.lanes)]], {*taken, *starts})
     part, parts = fresh(["part", "parts"], {*taken, *starts, *lanes})
     return TeamNames(tuple(starts), lanes, part, parts, frozenset({*taken, *starts, *lanes, part, parts}))
 

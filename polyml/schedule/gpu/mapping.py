@@ -261,7 +261,7 @@ class _LaunchFinder:
         source, sink, why = reason(carried, self.scop, self.dependences)
         relaxed = dependences_in_launch(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
         free = any(carried_by(relaxed, loop).is_empty() for loop in chain)
-        sums = ", an update that may come in any order, but threads have no partial results here" if free else ""
+        sums = ", an update that may come in any order, which threads share only by partial results" if free else ""
         return f"loop `{chain[0].name}`: {sink} depends on {source} ({why}){sums}"
 
 

@@ -69,9 +69,9 @@ def _team(launch: Launch, team: TeamCode) -> Iterator[str]:
     several = f"{side} times {threads}" if side > 1 else f"the {threads}"
     yield f"{several} threads of a block run {one} together: each has partial results, which are combined in a tree"
     if team.stage == "partial":
-        yield f"several blocks run one of these, each every {team.parts}-th part; another launch combines their results"
+        yield f"{team.parts} blocks share each of these, and store their results, which another launch combines"
     elif team.stage == "join":
-        yield f"what is combined are results that {team.parts} blocks of another launch have stored"
+        yield f"what they combine are the results that {team.parts} blocks of another launch have stored"
 
 
 def _blocks(launch: Launch) -> str:

@@ -1,9 +1,9 @@
 """The text of what the threads of a block run together: phases, barriers, and how partial results are combined.
 
 for k: y[i] += A[i, k]   ->   float y_partial = -0.0f;
-                              for (long k = lane; k < n; k += 32) y_partial = y_partial + A[i*n + k];
+                              for (long k = rank; k < n; k += 32) y_partial = y_partial + A[i*n + k];
                               (a tree in shared memory, or shuffles in CUDA)
-                              if (lane == 0) y[i] = y[i] + y_shared[thread];
+                              if (rank == 0) y[i] = y[i] + y_shared[thread];
 """
 
 from __future__ import annotations
