@@ -79,21 +79,22 @@ def plain(device: OpenCl, text: str, launches: Callable, shape: tuple[int, int])
     return run
 
 
-def seconds(function: Callable[[], object]) -> float:
-    """Returns how long one call takes."""
-    start = time.perf_counter()
+def seconds(function: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Returns how long one call takes, by the clock."""
+    start = clock()
     function()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def compared(ours: Callable[[], object], others: dict[tuple[int, int], Callable[[], object]], runs: int) -> str:
+def compared(ours: Callable[[], object], others: dict[tuple[int, int], Callable[[], object]], options: argparse.Namespace) -> str:
     """Returns the medians of our calls and of the best of the others, of interleaved runs behind one that is not counted, and in how many
     of these runs our call was faster than all others.
     """
     taken: dict[object, list[float]] = {"ours": [], **{shape: [] for shape in others}}
+    clock, runs = time.process_time if options.processor_time else time.perf_counter, options.runs
     for number in range(runs + 1):
         for name, function in (("ours", ours), *others.items()):
-            spent = seconds(function)
+            spent = seconds(function, clock)
             if number:
                 taken[name].append(spent)
     medians = {name: statistics.median(each) for name, each in taken.items()}
@@ -103,30 +104,41 @@ def compared(ours: Callable[[], object], others: dict[tuple[int, int], Callable[
 
 
 def main() -> None:
-    """Prints both comparisons."""
+    """Prints both comparisons, or one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.opencl", description=__doc__)
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--processor-time", action="store_true", help="of all threads, for a processor that has other work too")
+    parser.add_argument("--only", choices=["gemm", "jacobi_2d"], help="one of the comparisons")
     options = parser.parse_args()
     device = open_device(options.device)
-    target, rng = polyml.Target.opencl(options.device), np.random.default_rng(0)
     print(device.name)
-    rows = 1024
+    if options.only != "jacobi_2d":
+        print(_of_gemm(device, options))
+    if options.only != "gemm":
+        print(_of_jacobi(device, options))
+
+
+def _of_gemm(device: OpenCl, options: argparse.Namespace) -> str:
+    rows, rng = 1024, np.random.default_rng(0)
     X, Y, Z = (rng.random((rows, rows), dtype=np.float32) for _ in range(3))
     numbers = [*map(np.int64, (rows, rows, rows)), np.float32(1.5), np.float32(1.2)]
-    kernel = polyml.kernel(gemm, target=target, fallback="error")
+    kernel = polyml.kernel(gemm, target=polyml.Target.opencl(options.device), fallback="error")
     run = plain(device, GEMM, lambda: [("gemm", (0, 1, 2), numbers)], SHAPES[0])
     others = {SHAPES[0]: lambda: run([Z.copy(), X, Y], (rows, rows))}
-    found = compared(lambda: kernel(np.float32(1.5), np.float32(1.2), Z.copy(), X, Y), others, options.runs)
-    print(f"gemm f32 {rows}: {found}")
-    n, steps = 1000, 50
+    found = compared(lambda: kernel(np.float32(1.5), np.float32(1.2), Z.copy(), X, Y), others, options)
+    return f"gemm f32 {rows}: {found}"
+
+
+def _of_jacobi(device: OpenCl, options: argparse.Namespace) -> str:
+    n, steps, rng = 1000, 50, np.random.default_rng(0)
     A, B = (rng.random((n, n)) for _ in range(2))
-    kernel = polyml.kernel(jacobi_2d, target=target, fallback="error")
+    kernel = polyml.kernel(jacobi_2d, target=polyml.Target.opencl(options.device), fallback="error")
     sweeps = [("sweep", pair, [np.int64(n)]) for _ in range(steps) for pair in ((1, 0), (0, 1))]
     runs = {shape: plain(device, JACOBI, lambda: sweeps, shape) for shape in SHAPES}
     others = {shape: partial(lambda swept: swept([A.copy(), B.copy()], (n - 2, n - 2)), swept) for shape, swept in runs.items()}
-    found = compared(lambda: kernel(steps, A.copy(), B.copy()), others, options.runs)
-    print(f"jacobi_2d f64 {n}, {2 * steps} sweeps: {found}")
+    found = compared(lambda: kernel(steps, A.copy(), B.copy()), others, options)
+    return f"jacobi_2d f64 {n}, {2 * steps} sweeps: {found}"
 
 
 if __name__ == "__main__":
