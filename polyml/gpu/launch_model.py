@@ -17,7 +17,7 @@ from polyml.gpu.launches import CountedAccess, Launches
 from polyml.gpu.occupancy import Occupancy, occupancy
 from polyml.gpu.places import block_dim, place_of, thread_dim
 from polyml.gpu.register_estimate import registers
-from polyml.gpu.thread_accesses import LaunchPoints, ThreadAccess
+from polyml.gpu.thread_accesses import LaunchPoints, ThreadAccess, chosen
 from polyml.gpu.thread_code import gathers, shared_bytes
 from polyml.gpu.warps.coalescing import MOST_WARPS, requests, total
 from polyml.gpu.warps.points_parts import Piece
@@ -31,16 +31,27 @@ from polyml.schedule.gpu.mapping import Mapped
 
 
 def modelled(
-    program: GpuProgram, mapped: Sequence[Mapped], sizes: Mapping[str, int], machine: Gpu, most: int = MOST_WARPS
+    program: GpuProgram,
+    mapped: Sequence[Mapped],
+    sizes: Mapping[str, int],
+    machine: Gpu,
+    most: int = MOST_WARPS,
+    has_shuffles: bool = True,
 ) -> tuple[Launches, ...]:
-    """Returns what each launch of a program does on a machine, for given sizes.
+    """Returns what each launch of a program does on a machine, for given sizes. Where the host chooses among several launches by the
+    sizes, it is of those that it chooses.
 
     mapped: how the loops of each launch are divided among blocks and threads.
     sizes: the values of the SCoP's parameters.
     most: how many warps are examined one by one for each access; of more, a sample is taken.
+    has_shuffles: whether threads of a warp read registers of one another: in CUDA.
     """
-    found = zip(program.plain, mapped, strict=True)
-    return tuple(_LaunchModel(LaunchPoints.of(program, launch, sizes), each, machine, most).launches() for launch, each in found)
+    found = []
+    for plain, each in zip(program.plain, mapped, strict=True):
+        for launch, values, launched in chosen(program, plain, sizes):
+            points = LaunchPoints(launch, program.scop, values, launched, has_shuffles)
+            found.append(_LaunchModel(points, each, machine, most).launches())
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ class _LaunchModel:
         footprints = Footprints(self.mapped, self.points.scop, self.points.sizes, machine.sector_bytes)
         count = self.points.launches_count
         found = Launches(
-            launch.name, machine, self.mapped, count, self._threads, grid, blocks, shared, accesses, taken, held, 1.0, 0, False,
+            launch, machine, self.mapped, count, self._threads, grid, blocks, shared, accesses, taken, held, 1.0, 0, False,
             self._memory_bytes(footprints, count), Roofline(0, (), ()), gathers(launch, self.points.scop),
         )  # fmt: skip
         warps, lanes, amounts = self._work()
@@ -92,7 +103,7 @@ class _LaunchModel:
         together: dict[tuple[object, ...], list[ThreadAccess]] = {}
         for access in accesses:
             together.setdefault(
-                (id(access.points), access.element_bytes, access.touch.tile is None, bool(access.touch.pattern)), []
+                (id(access.points), access.element_bytes, access.touch.is_shared, bool(access.touch.pattern)), []
             ).append(access)
         counts: dict[int, WarpCounts] = {}
         for group in together.values():
@@ -108,7 +119,7 @@ class _LaunchModel:
         first, machine = some[0], self.machine
         if first.touch.pattern:
             return tuple(self._of_pattern(each) for each in some)
-        if first.touch.tile is None:
+        if not first.touch.is_shared:
             measure, modulus = sectors(first.element_bytes, machine), machine.line_bytes
         else:
             measure, modulus = banks(first.element_bytes, machine), machine.shared_banks * machine.bank_bytes
@@ -124,7 +135,7 @@ class _LaunchModel:
 
     def _counted(self, access: ThreadAccess, counts: WarpCounts) -> CountedAccess:
         """Returns an access with the requests that were counted."""
-        if access.touch.tile is None:
+        if not access.touch.is_shared:
             made: GlobalRequests | SharedRequests = GlobalRequests.of(counts, access.element_bytes, self.machine)
         else:
             made = SharedRequests.of(counts)
@@ -159,6 +170,8 @@ class _LaunchModel:
 
     def _shared_bytes(self) -> int:
         """Returns the bytes of shared memory of a block."""
+        if self.points.team is not None:
+            return self.points.team.shared_bytes()
         return sum(shared_bytes(version, self.points.scop) for version in self._launch.versions)
 
     def _blocks(self) -> tuple[tuple[int, ...], int]:
@@ -194,6 +207,8 @@ class _LaunchModel:
         loop inside a thread.
         """
         machine = self.machine
+        if self._launch.team is not None:
+            return found.requested, False
         loads = {access.touch.array for access, _ in found.of_global() if not access.touch.is_write and access.touch.is_direct}
         direct = sum(made.sectors for access, made in found.of_global() if not access.touch.is_write and access.touch.is_direct)
         iteration, once = footprints.one_block(loads, is_iteration=True), footprints.one_block(loads)

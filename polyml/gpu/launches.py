@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from polyml.codegen.gpu.axes import LaunchAxis
+from polyml.codegen.gpu.program import Launch
 from polyml.gpu.occupancy import Occupancy
 from polyml.gpu.thread_accesses import ThreadAccess
 from polyml.gpu.warps.requests import GlobalRequests, SharedRequests
@@ -32,7 +34,7 @@ class CountedAccess:
 class Launches:
     """The launches of one kernel in a program for a GPU.
 
-    name: the kernel's name.
+    launch: the kernel, of which `name` is the name and `axes` are the axes of its grid.
     mapped: which loops are divided among blocks and threads.
     launches: how many launches there are.
     threads: those of a block.
@@ -47,7 +49,7 @@ class Launches:
     gathers: arrays that are read at indices which are data themselves; these loads are not among `accesses`.
     """
 
-    name: str
+    launch: Launch = field(repr=False)
     machine: Gpu = field(repr=False)
     mapped: Mapped
     launches: int
@@ -64,6 +66,16 @@ class Launches:
     memory_bytes: int | None
     roofline: Roofline
     gathers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Returns the kernel's name."""
+        return self.launch.name
+
+    @property
+    def axes(self) -> tuple[LaunchAxis, ...]:
+        """Returns the axes of the kernel's grid."""
+        return self.launch.axes
 
     def of_global(self) -> Iterator[tuple[ThreadAccess, GlobalRequests]]:
         """Yields the loads and stores of global memory, with their requests."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
 from polyml.codegen.gpu.program import Launch
 from polyml.codegen.gpu.shared_tiles import SharedTile
+from polyml.codegen.gpu.teams import SharedLoop
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, Condition, extremum, variable
@@ -103,7 +104,9 @@ class Touch:
     is_copy: whether it is part of a copy to shared memory.
     width: how many elements beside each other it is of.
     pattern: where all threads of a block always access the same bytes of shared memory, these, [request][lane]; the place is then that of
-        the block, without numbers of threads.
+        the block, without numbers of threads; -1 where a lane takes no part.
+    shared: the name of an array in shared memory that is no tile, of elements of the type of `array`.
+    parts: the same of an array in global memory that is none of the SCoP's.
     may: whether data decide whether it happens.
     """
 
@@ -117,12 +120,19 @@ class Touch:
     is_copy: bool = False
     width: int = 1
     pattern: tuple[tuple[int, ...], ...] = ()
+    shared: str = ""
+    parts: str = ""
     may: bool = False
 
     @property
     def is_direct(self) -> bool:
         """Returns whether it accesses global memory for a statement, not for a copy to shared memory."""
-        return self.tile is None and not self.is_copy
+        return not self.is_shared and not self.is_copy
+
+    @property
+    def is_shared(self) -> bool:
+        """Returns whether it accesses shared memory."""
+        return self.tile is not None or bool(self.shared)
 
 
 def block_dim(axis: int) -> str:
@@ -162,5 +172,6 @@ def place_of(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Place:
 
 def looped(loop: Loop, place: Place) -> Place:
     """Returns the place inside a loop."""
-    inner = place.inside((loop.var,), extremum("max", loop.lower), loop.step, label=loop.name or loop.var)
+    step = place.index(loop.stride).constant if isinstance(loop, SharedLoop) else loop.step
+    inner = place.inside((loop.var,), extremum("max", loop.lower), step, label=loop.name or loop.var)
     return inner.until(*(upper - variable(loop.var) for upper in loop.upper))

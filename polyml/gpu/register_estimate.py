@@ -7,17 +7,20 @@ from math import prod
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.codegen.gpu.teams import TeamPhase
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.frontend import syntax
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import TRUE
 
 LOADED_TOGETHER = 4  # iterations of a loop whose loads are issued together
 RULE = (
     "an estimate, mostly within 16 of what nvcc takes: 8, 2 for each axis, 11 for a loop and 2 for each one inside it, what a statement "
-    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, for two iterations where tiles are copied ahead, with matrix instructions 60"
+    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, for two iterations where tiles are copied ahead, with matrix instructions 60; 10 for partial results"
 )
 _FRAME, _AXIS, _LOOP, _INNER, _CALL, _QUOTIENT = 8, 2, 11, 2, 5, 2
+_COMBINED = 10  # a thread's number, its partial result and that of another
 _LOADED = 0.6  # of the words that a statement loads: some are used at once
 _TILE = 36  # addresses and counters of a thread with several items, besides what is held
 _MATRICES = 60  # the same of a product by matrix instructions
@@ -29,7 +32,15 @@ def registers(launch: Launch, scop: Scop) -> int:
 
     The numbers fit what ptxas of CUDA 13.0 takes for sm_90, of PolyBench's kernels in float32 and float64.
     """
+    if launch.team is not None:
+        return max(_of_phase(phase, launch, scop) for phase in launch.team.phases.values())
     return max(_of_version(version, launch, scop) for version in launch.versions)
+
+
+def _of_phase(phase: TeamPhase, launch: Launch, scop: Scop) -> int:
+    """Returns an estimate for a part of what a team runs, in which partial results are combined or fetched."""
+    own = _of_version(Version(TRUE, phase.body), launch, scop)
+    return own + (_COMBINED if phase.partial else 0) + (_LOOP if phase.stored else 0)
 
 
 def _of_version(version: Version, launch: Launch, scop: Scop) -> int:

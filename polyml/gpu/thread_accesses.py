@@ -16,6 +16,7 @@ from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.gpu.places import Place, Touch, looped
+from polyml.gpu.team_code import TeamWalk
 from polyml.gpu.thread_code import runs, touches
 from polyml.gpu.warps.points_parts import Piece
 from polyml.model.core.scop import Scop
@@ -46,7 +47,17 @@ class ThreadAccess:
     def key(self) -> tuple[object, ...]:
         """Returns a value that is equal for accesses that are one in the text: those of whole chunks and of the last one."""
         touch = self.touch
-        return self.version, touch.text, touch.array, touch.is_write, touch.tile, touch.held
+        return (
+            self.version,
+            touch.text,
+            touch.array,
+            touch.is_write,
+            touch.tile,
+            touch.held,
+            touch.shared,
+            touch.parts,
+            bool(touch.pattern),
+        )
 
     def step(self, dim: str) -> int | None:
         """Returns by how many bytes the access moves from one value of `dim` to the next; None where that varies."""
@@ -79,12 +90,14 @@ class LaunchPoints:
     launch: the launch.
     sizes: the values of the SCoP's parameters.
     launches: { [h] }, the values of the host's loops for which there is a launch.
+    has_shuffles: whether threads of a warp read registers of one another.
     """
 
     launch: Launch
     scop: Scop
     sizes: Mapping[str, int]
     launches: isl.Set
+    has_shuffles: bool = True
     _known: dict[tuple[object, ...], isl.Set] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
@@ -93,20 +106,28 @@ class LaunchPoints:
         return LaunchPoints(launch, program.scop, sizes, _launched(program, launch, sizes))
 
     @cached_property
+    def team(self) -> TeamWalk | None:
+        """Returns the walk over what the threads of a block run together, if they do."""
+        code = self.launch.team
+        return None if code is None else TeamWalk(self.launch, code, self.scop, self.sizes, self.has_shuffles)
+
+    @cached_property
     def launches_count(self) -> int:
         """Returns how many launches of the kernel there are."""
         return polyhedra.count_tiles(self.launches, {}) if self.launch.host else int(not self.launches.is_empty())
 
     def accesses(self) -> Iterator[ThreadAccess]:
         """Yields the loads and stores of a thread."""
-        for version, touch in touches(self.launch, self.scop, self.sizes):
+        made = touches(self.launch, self.scop, self.sizes) if self.team is None else ((0, each) for each in self.team.touches())
+        for version, touch in made:
             points = self.points(touch.place)
             if not points.is_empty():
                 yield ThreadAccess(touch, version, points, tuple(self._address(touch)), self._element_bytes(touch))
 
     def runs(self) -> Iterator[tuple[str, str, Place, isl.Set]]:
         """Yields each instance in the text of a thread, as `thread_code.runs` does, with { T[t] }, the points at which it runs."""
-        for name, kind, place in runs(self.launch, self.scop, self.sizes):
+        made = runs(self.launch, self.scop, self.sizes) if self.team is None else self.team.runs()
+        for name, kind, place in made:
             yield name, kind, place, self.points(place)
 
     def points(self, place: Place) -> isl.Set:
@@ -125,7 +146,11 @@ class LaunchPoints:
     def _address(self, touch: Touch) -> list[Piece]:
         """Returns the byte address of a load or store, in pieces of linear expressions."""
         shape = self.scop.arrays[touch.array].shape
-        lengths = [polyhedra.value_at(extent, self.sizes) for extent in shape] if touch.tile is None else touch.tile.lengths
+        lengths: Sequence[int] = [polyhedra.value_at(extent, self.sizes) for extent in shape]
+        if touch.tile is not None:
+            lengths = touch.tile.lengths
+        elif touch.shared or touch.parts:
+            lengths = (1,)
         if touch.pattern:
             return []
         size = self.scop.arrays[touch.array].element.size_bytes
@@ -133,6 +158,26 @@ class LaunchPoints:
         for position, each in enumerate(touch.subscripts):
             value = value + each * (size * prod(lengths[position + 1 :]))
         return polyhedra.rows_by_piece(to_pw_aff(value, Frame((), touch.place.dims)))
+
+
+def chosen(program: GpuProgram, plain: Launch, sizes: Mapping[str, int]) -> Iterator[tuple[Launch, Mapping[str, int], isl.Set]]:
+    """Yields the launches that the host runs in place of one without teams, each with the values of its parameters, and with { [h] },
+    the values of the host's loops for which it does.
+    """
+    launched = _launched(program, plain, sizes)
+    if plain.name not in program.choices:
+        yield plain, sizes, launched
+        return
+    found: dict[tuple[str, tuple[tuple[str, int], ...]], isl.Set] = {}
+    for point in polyhedra.points(launched.set_tuple_name("h")):
+        at = dict(zip(plain.host, point[1]))
+        here = isl.Set(f"{{ [{', '.join(map(str, point[1]))}] }}")
+        for launch, values in program.runs(plain.name, {**sizes, **at}):
+            own = tuple(sorted((name, value) for name, value in values.items() if name not in at))
+            key = launch.name, own
+            found[key] = found[key].union(here) if key in found else here
+    for (name, own), points in found.items():
+        yield program.launches[name], dict(own), polyhedra.with_iterators(points.coalesce(), plain.host)
 
 
 def _launched(program: GpuProgram, launch: Launch, sizes: Mapping[str, int]) -> isl.Set:

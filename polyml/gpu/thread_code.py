@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
 from math import prod
+from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import SLOTS
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
@@ -39,7 +40,7 @@ def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
     """
     start = place_of(launch, scop, sizes)
     for number, version in enumerate(launch.versions):
-        walk = _VersionWalk(launch, version, scop, sizes)
+        walk = VersionWalk(launch, version, scop, sizes)
         yield from ((number, each) for each in walk.version(start.where(version.condition)))
 
 
@@ -52,10 +53,10 @@ def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple
     start = place_of(launch, scop, sizes)
     for version in launch.versions:
         matrices = {id(each.loop): each.instruction.operand.name for each in version.fragments}
-        yield from _instances(version.body, start.where(version.condition), matrices)
+        yield from instances_in(version.body, start.where(version.condition), matrices)
 
 
-def _instances(
+def instances_in(
     nodes: Sequence[Node], place: Place, matrices: Mapping[int, str], kind: str = ""
 ) -> Iterator[tuple[str, str, Place]]:
     """Yields each instance of the nodes, as `runs` does.
@@ -66,27 +67,34 @@ def _instances(
         if isinstance(node, Instance):
             yield node.statement, kind, place
         elif isinstance(node, Guard):
-            yield from _instances(node.body, place.where(node.condition), matrices, kind)
+            yield from instances_in(node.body, place.where(node.condition), matrices, kind)
         elif isinstance(node, Loop):
-            yield from _instances(node.body, looped(node, place), matrices, matrices.get(id(node), kind))
+            yield from instances_in(node.body, looped(node, place), matrices, matrices.get(id(node), kind))
         else:
             raise TypeError(f"not a node of a thread: {node!r}")
 
 
-class _VersionWalk:
-    """A walk over the text of one version of what a thread runs."""
+class VersionWalk:
+    """A walk over the text of one version of what a thread runs. updates: { statement -> the array that it updates in a register }."""
 
-    def __init__(self, launch: Launch, version: Version, scop: Scop, sizes: Mapping[str, int]):
-        self._launch, self._version, self._scop, self._sizes = launch, version, scop, sizes
+    def __init__(
+        self,
+        launch: Launch,
+        version: Version,
+        scop: Scop,
+        sizes: Mapping[str, int],
+        updates: Mapping[str, str] = MappingProxyType({}),
+    ):
+        self._launch, self._version, self._scop, self._sizes, self._updates = launch, version, scop, sizes, updates
         self._table = AccessTable(scop.context)
-        is_whole = version is launch.versions[0]  # of a block without tests, whose loops over items are unrolled
+        is_whole = version in launch.versions[:1]  # of a block without tests, whose loops over items are unrolled
         self._counts = {axis.item: axis.items for axis in launch.blocks if is_whole and axis.items > 1}
         self._held: tuple[Registers, ...] = ()  # of the loops around
         self._tiles: tuple[SharedTile | PipelinedTile, ...] = ()  # that the loops around have filled
         self._body = 0  # the number of the body of the innermost loop that is not unrolled
         self._bodies = count(1)
         self._loaded: set[object] = set()  # what was loaded before, in which body
-        self._written = {scop.statements[node.statement].write.array for each in launch.versions for node in instances(each.body)}
+        self._written = {scop.statements[name].write.array for name in launch.statements}
 
     @cached_property
     def _threads(self) -> tuple[Affine, int]:
@@ -269,6 +277,8 @@ class _VersionWalk:
         for access in reads_and_write(statement):
             is_write = access is statement.write
             subscripts = tuple(each.substitute(point) for each in self._table.subscripts(access))
+            if self._updates.get(statement.name) == access.array:
+                continue
             if any(held.array == access.array for held in self._held) or not is_write and (access.array, subscripts) in seen:
                 continue
             seen.add((access.array, subscripts))
@@ -346,6 +356,6 @@ def shared_bytes(version: Version, scop: Scop) -> int:
 
 def gathers(launch: Launch, scop: Scop) -> tuple[str, ...]:
     """Returns the arrays that a thread reads at indices that data decide; these loads are not among `touches`."""
-    names = dict.fromkeys(node.statement for version in launch.versions for node in instances(version.body))
+    names = dict.fromkeys(launch.statements)
     values = (value for name in names for value in subvalues(scop.statements[name].value))
     return tuple(dict.fromkeys(value.array for value in values if isinstance(value, Gather)))

@@ -1,4 +1,4 @@
-"""What the report on a GPU predicts of seven kernels, against what the emulator counts on their CUDA text and what ptxas says."""
+"""What the report on a GPU predicts of nine kernels, against what the emulator counts on their CUDA text and what ptxas says."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def matrix_units(C, A, B):
                 C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
 
 
+def total(x, y):
+    for i in range(x.shape[0]):
+        y[0] += x[i]
+
+
 def column_sums(A, total):
     for j in range(A.shape[1]):
         for i in range(A.shape[0]):
@@ -71,6 +76,8 @@ SUBJECTS = (
     Subject("transpose", small.transpose, (((64, 96), (96, 64)), ((45, 71), (71, 45)))),
     Subject("jacobi_2d", kernels.load("jacobi_2d").kernel, ((3, (66, 66), (66, 66)), (2, (45, 71), (45, 71)))),
     Subject("column_sums", column_sums, (((40, 128), (128,)), ((33, 141), (141,)))),
+    Subject("matvec", small.matvec, (((40, 128), (128,), (40,)), ((33, 71), (71,), (33,)), ((300, 9), (9,), (300,)))),
+    Subject("total", total, (((9000,), (1,)), ((100,), (1,)))),
     Subject("trisolv", kernels.load("trisolv").kernel, (((40, 40), (40,), (40,)),)),
     Subject(
         "matrix_units",
@@ -153,8 +160,8 @@ def _predicted(launches: Launches) -> Counter[tuple[str, str, str]]:
     for each in launches.accesses:
         touch, made = each.access.touch, each.requests
         assert made.accuracy == "exact"
-        tile = "_tile" if touch.tile is not None else ""
-        access = f"{'stores' if touch.is_write else 'loads'} of {named(touch.array)}{tile}"
+        name = touch.shared or touch.parts or named(touch.array) + "_tile" * touch.is_shared
+        access = f"{'stores' if touch.is_write else 'loads'} of {name}"
         expected[launches.name, access, "requests"] += made.requests
         if isinstance(made, GlobalRequests):
             expected[launches.name, access, "sectors"] += made.sectors

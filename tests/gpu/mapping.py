@@ -63,7 +63,7 @@ def predicted(found):
     for each in found.accesses:
         touch, made = each.access.touch, each.requests
         assert made.accuracy == "exact"
-        moved = made.sectors if touch.tile is None else made.wavefronts
-        key = each.access.version, touch.array, touch.is_write, "global" if touch.tile is None else "shared"
+        moved = made.sectors if not touch.is_shared else made.wavefronts
+        key = each.access.version, touch.array, touch.is_write, "global" if not touch.is_shared else "shared"
         sums[key] += np.array((made.requests, made.lanes, moved))
     return {key: tuple(map(int, each)) for key, each in sums.items()}

@@ -17,6 +17,8 @@ BLOCKS = [(), (32, 8), (32, 1), (16, 16), (8, 4), (5, 7), (1, 64), (128, 2)]
 def check_call(kernel, arguments, **wanted):
     mapped, program, sizes = program_of(kernel, arguments, **wanted)
     for found in modelled(program, mapped, sizes, H100):
+        if program.launches[found.name].team is not None:
+            continue  # of which `tests.cuda.test_predicted` has some
         assert predicted(found) == lockstep.counted(program, program.launches[found.name], sizes)
 
 

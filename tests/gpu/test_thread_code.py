@@ -10,7 +10,7 @@ from tests.gpu.mapping import program_of
 
 def found_in(function, shapes, dtype=np.float64, **wanted):
     _, program, sizes = program_of(function, [np.zeros(shape, dtype) for shape in shapes], **wanted)
-    return [each for launch in program.launches.values() for each in LaunchPoints.of(program, launch, sizes).accesses()]
+    return [each for launch in program.plain for each in LaunchPoints.of(program, launch, sizes).accesses()]
 
 
 def summary(found):
@@ -98,7 +98,7 @@ def test_a_load_under_a_test_stays_there():
 
 def test_launches_of_a_loop_of_the_host():
     _, program, sizes = program_of(kernels.sweeps, [np.zeros(100), np.zeros(100), np.zeros(7)])
-    assert [LaunchPoints.of(program, launch, sizes).launches_count for launch in program.launches.values()] == [7, 7]
+    assert [LaunchPoints.of(program, launch, sizes).launches_count for launch in program.plain] == [7, 7]
 
 
 def test_elements_that_data_decide():

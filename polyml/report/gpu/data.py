@@ -5,7 +5,7 @@ from __future__ import annotations
 from polyml.gpu.launches import CountedAccess, Launches
 from polyml.gpu.register_estimate import RULE
 from polyml.report.data import VERSION, roofline_data
-from polyml.report.gpu.text import place_of, tile_text
+from polyml.report.gpu.text import axis_name, place_of, tile_text
 from polyml.report.gpu.values import GpuReportValues, GpuVariant
 from polyml.report.plain import plain
 
@@ -47,8 +47,8 @@ def _launches(each: Launches) -> dict[str, object]:
         "launches": each.launches,
         "serial": nest.serial,
         "axes": [
-            {"loop": axis.loop.name, "block": axis.size, "items": axis.items, "blocks": blocks}
-            for axis, blocks in zip(each.mapped.axes, each.grid)
+            {"loop": axis_name(axis), "block": axis.threads, "items": axis.items, "blocks": blocks}
+            for axis, blocks in zip(each.axes, each.grid)
         ],
         "threads_per_block": each.threads.count,
         "blocks": each.blocks,
@@ -69,7 +69,7 @@ def _access(counted: CountedAccess, each: Launches) -> dict[str, object]:
     return {
         "text": touch.text,
         "array": touch.array,
-        "memory": "shared" if touch.tile is not None else "global",
+        "memory": "shared" if touch.is_shared else "global",
         "is_write": touch.is_write,
         "is_copy": touch.is_copy,
         "where_data_say_so": touch.may,

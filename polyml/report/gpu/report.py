@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from polyml.codegen.gpu.program import GpuProgram
 from polyml.errors import ConfigError
@@ -86,10 +87,11 @@ def report(
     else:
         model, mapped, program = _given(call, call.given, device, block, runner)
     sizes = {p.name: value(p, arguments) for p in program.scop.parameters}
-    code = launch_model.modelled(program, mapped, sizes, machine)
+    counted = partial(launch_model.modelled, sizes=sizes, machine=machine, has_shuffles=dialect == "cuda")
+    code = counted(program, mapped)
     as_written, source = launches(model, runner, device, (passes.LAUNCHES_AS_WRITTEN,), block)
     is_source = _key(as_written) == _key(mapped)
-    written = code if is_source else launch_model.modelled(source, as_written, sizes, machine)
+    written = code if is_source else counted(source, as_written)
     forms = GpuVariant("source", written), GpuVariant("polyml" if call.given is None else "given", code, is_source)
     work = operations(model.scop, sizes)
     seconds = time.perf_counter() - start

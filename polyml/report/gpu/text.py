@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from polyml.codegen.gpu.axes import LaunchAxis
 from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
 from polyml.gpu.launches import Launches
 from polyml.gpu.places import Touch
@@ -67,7 +68,7 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
     nest = each.mapped.nest
     host = f", {each.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
     yield f"launch {number}: {each.name} of {', '.join(nest.statements)}{host}"
-    if nest.serial:
+    if nest.serial and each.launch.team is None:
         yield f"  one thread: {nest.serial}"
     else:
         yield f"  {_grid(each)}; {each.lanes:.0%} of the threads of its warps do something"
@@ -84,11 +85,16 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
 
 def _grid(each: Launches) -> str:
     """Returns the loops of the grid, the block's threads and the number of blocks, as text."""
-    on = [f"{axis.loop.name} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.mapped.axes)]
+    on = [f"{axis_name(axis)} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.axes)]
     block, grid = " x ".join(map(str, each.threads.sizes)), " x ".join(f"{count:,}" for count in each.grid)
-    count = [axis.items for axis in each.mapped.axes[: len(AXES)]]
+    count = [axis.items for axis in each.axes[: len(AXES)]]
     items = f", each {' x '.join(map(str, count))} iterations" if max(count) > 1 else ""
     return f"{', '.join(on)}: blocks of {block} threads{items}, {grid} of them"
+
+
+def axis_name(axis: LaunchAxis) -> str:
+    """Returns what the threads or blocks along an axis share: iterations of a loop of the grid, or of one that a team runs."""
+    return axis.loop or ("threads of a team" if axis.is_lane else "parts of the teams' iterations")
 
 
 def _occupancy(each: Launches) -> str:
@@ -137,7 +143,7 @@ def place_of(access: ThreadAccess, each: Launches) -> str:
 def _step(access: ThreadAccess, each: Launches) -> str:
     """Returns as text how an address differs from one thread to the next: "same", "contiguous", "16 bytes" and so on."""
     step = next(counted.step for counted in each.accesses if counted.access is access)
-    if not each.mapped.axes:
+    if not each.axes:
         return ""
     kinds = {None: "uneven", 0: "same", access.element_bytes: "contiguous", -access.element_bytes: "reversed"}
     return kinds.get(step, f"{step:,} bytes" if step is not None else "")
