@@ -16,6 +16,7 @@ KINDS = (
     "threads at different barriers",
     "warp operation that not all lanes reach",
     "misaligned access",
+    "launch that does not end in time",
 )  # in the order of Kind in runtime/machine.h
 
 

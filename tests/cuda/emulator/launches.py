@@ -26,7 +26,7 @@ class _Array(ctypes.Structure):
 class _Launch(ctypes.Structure):
     _fields_ = [
         ("thunk", ctypes.c_void_p), ("arguments", ctypes.POINTER(ctypes.c_void_p)), ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3), ("order", ctypes.c_int), ("counts", ctypes.c_int), ("seed", ctypes.c_uint64),
+        ("block", ctypes.c_uint * 3), ("order", ctypes.c_int), ("counts", ctypes.c_int), ("most_seconds", ctypes.c_int), ("seed", ctypes.c_uint64),
         ("arrays", ctypes.POINTER(_Array)), ("array_count", ctypes.c_int),
     ]  # fmt: skip
 
@@ -51,11 +51,17 @@ class _Count(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Run:
-    """How threads run and what is looked at. order: one of ORDERS. counts: whether requests are counted."""
+    """How threads run and what is looked at.
+
+    order: one of ORDERS
+    counts: whether requests are counted
+    most_seconds: of the processor's time that a launch may take; 0: any
+    """
 
     order: str = "forward"
     seed: int = 1
     counts: bool = False
+    most_seconds: int = 0
 
 
 @cache
@@ -133,7 +139,7 @@ class Library:
         held = [np.array([each.address if isinstance(each, Memory) else each]) for each in arguments]
         pointers = (ctypes.c_void_p * len(held))(*(each.ctypes.data for each in held))
         launch = _Launch(
-            self._address(name), pointers, tuple(grid), tuple(block), ORDERS.index(run.order), run.counts, run.seed,
+            self._address(name), pointers, tuple(grid), tuple(block), ORDERS.index(run.order), run.counts, run.most_seconds, run.seed,
             (_Array * len(arrays))(*arrays), len(arrays),
         )  # fmt: skip
         found = runtime().emu_launch(launch)

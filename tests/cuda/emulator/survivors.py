@@ -14,7 +14,7 @@ from polyml.errors import PolymlError
 from polyml.runtime.storage.disk_cache import Cache
 from tests.cuda.emulator.driver import Emulator, emulated
 from tests.cuda.emulator.faults import FaultsFound
-from tests.cuda.emulator.launches import runtime
+from tests.cuda.emulator.launches import Run, runtime
 from tests.cuda.emulator.mutations import Mutation, with_switches
 
 Arguments = tuple[object, ...]
@@ -50,7 +50,7 @@ class _Switchable(Emulator):
 
 def tried(subject: Subject, kinds: Sequence[str] = ("barrier", "wait", "bound", "swizzle")) -> Iterator[Tried]:
     """Yields what became of each mutation of some kinds. Raises ValueError where the kernel without a mutation is wrong."""
-    device = _Switchable()
+    device = _Switchable(Run(most_seconds=5))
     kernel = polyml.kernel(subject.function, target="cuda", fallback="error")
     plain = []
     with emulated(device):

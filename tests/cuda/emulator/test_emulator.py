@@ -184,3 +184,11 @@ def test_a_vector_is_one_access():
     faults, counted, (_, B) = run(text, [A, np.zeros_like(A)], counts=True)
     assert not faults and (B.reshape(-1, 4) == A.reshape(-1, 4)[:, ::-1]).all()
     assert [(each.bytes, each.requests, each.sectors) for each in counted] == [(16, 1, 16)] * 2
+
+
+@pytest.mark.parametrize("waits", ["", "__syncwarp();"])
+def test_a_launch_that_does_not_end_is_told(waits):
+    text = f'extern "C" __global__ void endless(volatile int *B) {{\n    while (B[0] == 0) {{ {waits} }}\n}}\n'
+    library, B = Library(text), memory(np.zeros(1, np.int32))
+    (fault,), _ = library.launch("endless", (1, 1, 1), (32, 1, 1), [B], Run(most_seconds=1))
+    assert fault.kind == "launch that does not end in time"

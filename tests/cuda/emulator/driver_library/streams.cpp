@@ -118,7 +118,7 @@ void tell(const Function& function, int count) {
     static const char* KINDS[] = {
         "race in a block", "race between blocks", "access out of bounds", "index out of bounds", "read of an element that was never written",
         "cp.async not waited for", "barrier that not all threads reach", "threads at different barriers",
-        "warp operation that not all lanes reach", "misaligned access",
+        "warp operation that not all lanes reach", "misaligned access", "launch that does not end in time",
     };
     std::vector<std::string> arrays;
     for (const Parameter& each : function.parameters)
@@ -145,7 +145,7 @@ Result start(const Function& function, const unsigned (&grid)[3], const unsigned
     for (size_t k = 0; k < function.parameters.size(); k++)
         if (function.parameters[k].element_bytes) arrays.push_back({*(void**)arguments[k], 0, function.parameters[k].element_bytes, 0});
     for (const Shared& each : function.shared) arrays.push_back({function.base + each.offset, each.bytes, each.element_bytes, 1});
-    Launch launch{function.thunk, arguments.data(), {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, 0, 0, 1, arrays.data(),
+    Launch launch{function.thunk, arguments.data(), {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, 0, 0, 0, 1, arrays.data(),
                   (int)arrays.size()};
     int faults = emu_launch(&launch);
     if (faults < 0) return ILLEGAL_ADDRESS;

@@ -18,6 +18,7 @@ struct Launch {
     unsigned grid[3], block[3];
     int order;  // 0: threads forward, 1: backward, 2: as the seed has it
     int counts;
+    int most_seconds;  // of the processor's time; 0: no limit
     uint64_t seed;
     const Array* arrays;
     int array_count;

@@ -1,5 +1,6 @@
 // What the parts of the emulator share: the threads of the block that runs, the arrays of a launch, and faults.
 #pragma once
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -61,6 +62,7 @@ enum Kind {
     barriers_differ,
     lanes_missing,
     misaligned,
+    too_long,
 };
 
 // A Fault is one mistake of a kernel, told once for each pair of places.
@@ -113,6 +115,8 @@ uint3 block_of(uint32_t epoch);
 // threads.cpp
 bool on_a_stack(uintptr_t address);
 void meet(const void* place, unsigned mask, bool orders_memory);  // returns once all lanes in the mask are here
+extern volatile sig_atomic_t time_is_over;  // of this launch
+[[noreturn]] void end_in_time();            // tells that, and ends the launch
 [[noreturn]] void stop();                                         // ends the launch, from within a thread
 
 // memory.cpp

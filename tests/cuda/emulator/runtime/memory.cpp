@@ -150,6 +150,7 @@ Region* region_of(uintptr_t address) {
 void access(const void* pointer, int bytes, bool is_write, const void* place, bool atomic) {
     uintptr_t address = (uintptr_t)pointer;
     if (!current || on_a_stack(address)) return;
+    if (time_is_over) end_in_time();
     Region* region = region_of(address);
     if (!region || address + bytes > region->end) outside(address, bytes, is_write, place);
     if (counting) count(*region, address, bytes, is_write, place);

@@ -1,5 +1,7 @@
 // The threads of a block as fibers, one after the other, and the barriers at which they wait for each other.
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 
 #include <algorithm>
 
@@ -19,6 +21,7 @@ uint3 block_index, block_size, grid_size;
 uint32_t epoch = 1, block_epoch = 1, launch_epoch = 1;
 std::vector<Warp> warps;
 bool stopped;
+volatile sig_atomic_t time_is_over;
 
 namespace {
 
@@ -175,6 +178,23 @@ bool pass_barrier(std::vector<unsigned>& ready) {
     return true;
 }
 
+// The time of a launch is over. The first time this is noted for `access` and the scheduler; a thread that has met neither when it comes
+// again is left where it is.
+void on_timer(int) {
+    if (time_is_over && current) end_in_time();
+    time_is_over = 1;
+}
+
+void set_timer(int seconds) {
+    struct sigaction action = {};
+    action.sa_handler = on_timer;
+    action.sa_flags = SA_NODEFER;  // the handler does not return
+    sigaction(SIGVTALRM, &action, nullptr);
+    time_is_over = 0;
+    itimerval time = {{seconds, 0}, {seconds, 0}};
+    setitimer(ITIMER_VIRTUAL, &time, nullptr);
+}
+
 void run_block() {
     std::vector<unsigned> ready, next;
     unsigned done = 0, all = thread_count();
@@ -191,6 +211,10 @@ void run_block() {
             current = &thread;
             to_thread(thread);
             current = nullptr;
+            if (time_is_over && !stopped) {
+                fault(too_long, NONE, thread.place, nullptr, thread.line, 0);
+                stopped = true;
+            }
             if (stopped) return;
             done += thread.state == State::done;
             if (thread.state == State::in_warp || thread.state == State::done) release_lanes(number / WARP, next);
@@ -217,6 +241,11 @@ uint3 block_of(uint32_t when) {
 }
 
 bool on_a_stack(uintptr_t address) { return address - (uintptr_t)stacks < stack_count * STACK_BYTES; }
+
+void end_in_time() {
+    fault(too_long, NONE, current->place, nullptr, current->line, 0);
+    stop();
+}
 
 void stop() {
     stopped = true;
@@ -251,6 +280,7 @@ void run(const Launch& given) {
     blocks.resize((size_t)given.grid[0] * given.grid[1] * given.grid[2]);
     for (size_t k = 0; k < blocks.size(); k++) blocks[k] = k;
     arrange(blocks);
+    if (given.most_seconds) set_timer(given.most_seconds);
     for (size_t k = 0; k < blocks.size() && !stopped; k++) {
         block_epoch = ++epoch;
         epochs_of_blocks.push_back(epoch);
@@ -259,6 +289,7 @@ void run(const Launch& given) {
         run_block();
         if (counting) count_all();
     }
+    if (given.most_seconds) set_timer(0);
     epoch++;
 }
 
