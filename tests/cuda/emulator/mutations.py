@@ -29,6 +29,7 @@ class Mutation:
     shift: by how much a bound is moved; 0: something is left out
     kind: "barrier", "wait", "bound" or "swizzle"
     line, text: where it stands in the text as it was, with @ before the bound, as in `if (i < @n)`
+    kernel: the kernel's name
     only_slower: whether the mistake gives more threads the version with more tests, which runs all there is, so that nothing can go wrong
     """
 
@@ -37,37 +38,38 @@ class Mutation:
     kind: str
     line: int
     text: str
+    kernel: str
     only_slower: bool = False
 
     def __str__(self) -> str:
         moved = f" behind @ moved by {self.shift}" if self.shift else " left out"
-        return f"{self.kind}{moved} in line {self.line}: {self.text}"
+        return f"{self.kind}{moved} in line {self.line}, {self.kernel}: {self.text}"
 
 
 def with_switches(text: str) -> tuple[str, tuple[Mutation, ...]]:
     """Returns a CUDA text with a switch for each mistake, and the mistakes."""
-    lines, found, inside, condition, is_version = text.splitlines(), [], False, "", False
+    lines, found, kernel, condition, is_version = text.splitlines(), [], "", "", False
     for k, line in enumerate(lines):
         if line.startswith('extern "C" __global__'):
-            inside = True
+            kernel = re.search(r"(\w+)\(", f"{line} {lines[k + 1]}".partition("__launch_bounds__(")[2] or line)[1]
         elif line == "}":
-            inside = False
-        elif inside and line.startswith("    "):
+            kernel = ""
+        elif kernel and line.startswith("    "):
             if not condition and line.lstrip().startswith(_HEADS):
                 is_version = _has_else(lines, k)
                 condition = line
             elif condition:
                 condition += line
-            lines[k] = _switched(line, k + 1, found, bool(condition), is_version)
+            lines[k] = _switched(line, (k + 1, kernel), found, bool(condition), is_version)
             if condition.count("(") == condition.count(")"):
                 condition = ""
     return "\n".join(lines) + "\n", tuple(found)
 
 
-def _switched(line: str, number: int, found: list[Mutation], is_condition: bool, is_version: bool) -> str:
+def _switched(line: str, place: tuple[int, str], found: list[Mutation], is_condition: bool, is_version: bool) -> str:
     """Returns a line of a kernel with its switches, whose mutations are added to those found.
 
-    is_condition: whether it is of the head of a loop or `if`. is_version: whether this `if` chooses the first of two versions.
+    place: the line's number, and the kernel's name. is_condition: whether it is of the head of a loop or `if`. is_version: whether this `if` chooses the first of two versions.
     """
 
     def moved(match: re.Match) -> str:
@@ -75,12 +77,12 @@ def _switched(line: str, number: int, found: list[Mutation], is_condition: bool,
         marked = _SWITCH.sub("", f"{match.string[: match.end()]}@{match.string[match.end() :]}")
         for shift in (1, -1):
             slower = is_version and (shift > 0) == before.startswith(">")
-            found.append(Mutation(switch, shift, "bound", number, marked, slower))
+            found.append(Mutation(switch, shift, "bound", place[0], marked, place[1], slower))
         return f"{before}EMU_MOVED({switch}) + "
 
     def left_out(kind: str) -> str:
         switch = _next(found)
-        found.append(Mutation(switch, 0, kind, number, line.strip()))
+        found.append(Mutation(switch, 0, kind, place[0], line.strip(), place[1]))
         return f"EMU_KEPT({switch})"
 
     body = line.lstrip()

@@ -15,7 +15,7 @@ from tests.opencl import footprints
 
 SMALL_TILE = (8, 8), (4, 4)  # for `launch_plan.TILE`: threads along x and y, and iterations of each
 
-# mistakes that change nothing: (the line with @ before the bound, how much it is moved, why); none else may survive
+# mistakes that change nothing: (the kernel, and the line with @ before the bound, how much it is moved, why); none else may survive
 EQUIVALENT = (
     (r"if \(\w+ > @0\) \{", -1, "a sum of no products is stored as it was loaded"),
     (r"; (\w+_chunk) < @.*; \1 \+= ", 1, "a chunk that begins where the loop ends copies nothing and sums up nothing"),
@@ -23,6 +23,11 @@ EQUIVALENT = (
     (r"if \(\w+_chunk >= @0\)", -1, "chunks begin at multiples of their size"),
     (r"for \(int (\w+) = 0; \1 < @32; \1 \+= 16\)", -1, "steps of 16 end where they did"),
     (r"if \(.*\w > @3 ", -1, "a thread's first row is a multiple of 4"),
+    (r": if \(thread < @32\) \{", 1, "what another warp's lanes combine goes nowhere"),
+    (r": if \(thread < @32\) \{", -1, "fewer warps than 31 have results to combine"),
+    (r"_partial: if \(lane_ == 0 && i < @", 1, "the partial results have room for whole blocks"),
+    (r"_(team|partial|join): if \(.*\w_1 > @0\)", 1, "threads are a team where there are 16 iterations or more"),
+    (r"_(team|partial|join): if \(.*\w_1 > @0\)", -1, "threads are a team where there are 16 iterations or more"),
 )
 
 
@@ -79,6 +84,13 @@ def _numbers(*shape: int, dtype: object = np.float32) -> np.ndarray:
     return np.random.default_rng(sum(shape)).integers(-9, 10, shape).astype(dtype)
 
 
+def _rows(n: int, m: int) -> np.ndarray:
+    """Numbers whose greatest one in a row is in another lane of a warp, and in another part of the row, each time."""
+    made = _numbers(n, m, dtype=float)
+    made[range(n), [(33 * row - 1) % m for row in range(n)]] = 10
+    return made
+
+
 def _unset(*shapes: tuple[int, ...] | int) -> tuple[np.ndarray, ...]:
     return tuple(np.full(shape, np.nan) for shape in shapes)
 
@@ -97,7 +109,14 @@ def _products(
 
 def why_equivalent(mutation: Mutation) -> str:
     """Returns why a mistake changes nothing that a kernel does, "" where there is no reason."""
-    return next((why for found, shift, why in EQUIVALENT if shift == mutation.shift and re.search(found, mutation.text)), "")
+    return next(
+        (
+            why
+            for found, shift, why in EQUIVALENT
+            if shift == mutation.shift and re.search(found, f"{mutation.kernel}: {mutation.text}")
+        ),
+        "",
+    )
 
 
 def subjects() -> tuple[Subject, ...]:
@@ -112,8 +131,8 @@ def subjects() -> tuple[Subject, ...]:
         Subject("convolution", footprints.convolution, ((_numbers(2, 4, 35), _numbers(32, 2, 3, 3), _numbers(32, 2, 33)),)),
         Subject("five_point", kernels.five_point, tuple((_numbers(n, m), _numbers(n, m)) for n, m in ((66, 130), (33, 35), (36, 34), (9, 33)))),
         Subject("seven_point", seven_point, tuple((_numbers(n, m, k), _numbers(n, m, k)) for n, m, k in ((6, 10, 34), (5, 12, 35), (7, 9, 33)))),
-        Subject("matvec", kernels.matvec, tuple((_numbers(n, k), _numbers(k), _numbers(n)) for n, k in ((128, 40), (129, 128), (127, 33), (5, 1)))),
-        Subject("total", total, tuple((_numbers(n), _numbers(1)) for n in (1, 31, 32, 257, 1024, 3001))),
-        Subject("softmax", softmax, tuple((_numbers(n, m, dtype=float), *_unset((n, m), n, n)) for n, m in ((128, 40), (129, 33), (4, 256), (90, 3), (5, 1)))),
+        Subject("matvec", kernels.matvec, tuple((_numbers(n, k), _numbers(k), _numbers(n)) for n, k in ((128, 40), (129, 128), (127, 33), (5, 1), (3, 9000)))),
+        Subject("total", total, tuple((_numbers(n), _numbers(1)) for n in (1, 16, 257, 1024, 100_001, 700_001))),
+        Subject("softmax", softmax, tuple((_rows(n, m), *_unset((n, m), n, n)) for n, m in ((128, 40), (129, 33), (90, 3), (5, 1), (23, 4800)))),
         Subject("triangular_solve", triangular_solve, tuple((np.tril(_numbers(n, n, dtype=float)) / 40 + np.eye(n), *_unset(n), _numbers(n, dtype=float)) for n in (20, 33))),
     )  # fmt: skip

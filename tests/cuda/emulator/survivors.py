@@ -50,7 +50,7 @@ class _Switchable(Emulator):
 
 def tried(subject: Subject, kinds: Sequence[str] = ("barrier", "wait", "bound", "swizzle")) -> Iterator[Tried]:
     """Yields what became of each mutation of some kinds. Raises ValueError where the kernel without a mutation is wrong."""
-    device = _Switchable(Run(most_seconds=5))
+    device = _Switchable(Run(most_seconds=2))
     kernel = polyml.kernel(subject.function, target="cuda", fallback="error")
     plain = []
     with emulated(device):
