@@ -25,7 +25,7 @@ EQUIVALENT = (
     (r"if \(.*\w > @3 ", -1, "a thread's first row is a multiple of 4"),
     (r": if \(thread < @32\) \{", 1, "what another warp's lanes combine goes nowhere"),
     (r": if \(thread < @32\) \{", -1, "fewer warps than 31 have results to combine"),
-    (r"_partial: if \(lane_ == 0 && i < @", 1, "the partial results have room for whole blocks"),
+    (r"_partial: if \(\w+ == 0 && i < @", 1, "the partial results have room for whole blocks"),
     (r"_(team|partial|join): if \(.*\w_1 > @0\)", 1, "threads are a team where there are 16 iterations or more"),
     (r"_(team|partial|join): if \(.*\w_1 > @0\)", -1, "threads are a team where there are 16 iterations or more"),
 )
