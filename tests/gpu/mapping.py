@@ -18,7 +18,7 @@ from polyml.pipeline.gpu.device import Device
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.runtime.calling.arguments import shapes
 from polyml.runtime.storage.size_classes import sizes_of
-from polyml.schedule.gpu.mapping import nests
+from polyml.schedule.gpu.mapping import every_nest
 from polyml.schedule.tree import loop_tree
 
 H100 = lookup.find("h100")
@@ -36,7 +36,7 @@ def problem(function, *arguments):
 
 
 def source_nests(found):
-    return nests(loop_tree.read(found.scop.schedule, found.scop.statements), found.scop, found.dependences)
+    return every_nest(loop_tree.read(found.scop.schedule, found.scop.statements), found.scop, found.dependences)
 
 
 def program_of(kernel, arguments, **wanted):

@@ -114,26 +114,14 @@ class Mapped:
     team: Team | None = None
 
 
-def nests(
-    tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
-) -> tuple[LaunchNest, ...]:
-    """Returns the launches that run a tree, in order; each has parallel loops for threads, or else the reason why there are none.
-
-    Raises IllegalSchedule, with two iterations that depend on each other, where no launch has a loop for threads.
-
-    reductions: updates whose order is free; messages tell where only they keep a loop from threads.
-    """
-    found = every_nest(tree, scop, dependences, reductions)
-    if all(nest.serial for nest in found):
-        notes = [nest.serial for nest in found] + ["a GPU runs loops whose iterations do not depend on each other"]
-        raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", notes=notes)
-    return found
-
-
 def every_nest(
     tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> tuple[LaunchNest, ...]:
-    """Returns the launches that run a tree, in order, as `nests` does, but also where none of them has a loop for threads."""
+    """Returns the launches that run a tree, in order; each has parallel loops for threads, or else the reason why there are none, with two
+    iterations that depend on each other.
+
+    reductions: updates whose order is free; messages tell where only they keep a loop from threads.
+    """
     return tuple(_with_serial_joined(_LaunchFinder(scop, dependences, reductions).nests(tree, (), scop.domain)))
 
 
