@@ -135,6 +135,45 @@ def _on_device(in_turn: bool) -> Callable[[FunctionType, Program], Callable]:
     return prepare
 
 
+def _with_device_arrays(function: FunctionType, program: Program) -> Callable:
+    """An OpenCL device on which the arrays of a call are already, but for those that kernels do not take there."""
+    import numpy as np
+    import pyopencl as cl
+    import pyopencl.array
+
+    from polyml.errors import PolymlError
+
+    kernel = _compiled(fp="strict", target="opencl")(function, program)
+    device = next(device for platform in cl.get_platforms() for device in platform.get_devices())
+    queue = cl.CommandQueue(cl.Context([device]))
+
+    def runner(*arguments):
+        def placed(each: object) -> object:
+            is_taken = type(each) is np.ndarray and each.flags.c_contiguous and each.flags.writeable and each.dtype.kind != "c"
+            return pyopencl.array.to_device(queue, each) if is_taken else each
+
+        given = [placed(each) for each in arguments]
+        moved = [(on_device, own) for on_device, own in zip(given, arguments) if on_device is not own]
+        try:
+            result = kernel(*given)
+        except PolymlError as problem:
+            if any("arrays on a device are for kernels" in note for note in problem.notes):  # plain Python runs it, or says why not
+                return kernel(*arguments)
+            raise
+        for on_device, own in moved:
+            own[...] = on_device.get()
+        return _on_host(result, dict((id(on_device), own) for on_device, own in moved))
+
+    return runner
+
+
+def _on_host(result: object, given: dict[int, object]) -> object:
+    """A result with NumPy arrays in place of those on the device. given: arguments of a call, by the identity of their arrays there."""
+    if isinstance(result, tuple):
+        return tuple(_on_host(each, given) for each in result)
+    return given.get(id(result), result.get() if hasattr(result, "get") else result)
+
+
 def _random_native(function: FunctionType, program: Program) -> Callable:
     """A random legal schedule in place of the compiler's own, compiled with vectors and threads."""
     from unittest.mock import patch
@@ -257,6 +296,7 @@ _SCRIPTS = (  # take as long as all others together
 _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl", _on_device(in_turn=False)),
     Engine("opencl-in-turn", _on_device(in_turn=True)),
+    Engine("opencl-arrays", _with_device_arrays),
     Engine("cuda", _compiled(fp="strict", target="cuda")),
 )
 NAMES = tuple(engine.name for engine in _ALL)

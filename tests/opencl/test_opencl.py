@@ -69,7 +69,7 @@ def test_array_programs_compute_what_their_references_do(name):
 
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_random_programs_are_right_or_refused(seed):
-    outcome = check(program(seed), ["opencl", "opencl-in-turn"])
+    outcome = check(program(seed), ["opencl", "opencl-in-turn", "opencl-arrays"])
     assert outcome.kind in ("ok", "refused"), outcome.detail
 
 
