@@ -12,6 +12,7 @@ from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.model.core.scop import Role, Scop
+from polyml.pipeline.gpu.transfers import ALWAYS, needed
 from polyml.quasi_affine.affine import Affine, variable
 from polyml.runtime.gpu.artifact import (
     DeviceArrayRecord,
@@ -58,6 +59,7 @@ def artifact(program: GpuProgram, source: LaunchSource, dialect: str, notes: Seq
 
 def _arrays(scop: Scop, kernels: Sequence[GpuKernel], table: AccessTable) -> tuple[DeviceArrayRecord, ...]:
     """Returns the arrays that a kernel has as a parameter or that the function returns."""
+    uploads = needed(scop, table)
     used = {name for kernel in kernels for name, _ in kernel.arrays} | {result.array for result in scop.results}
     return tuple(
         DeviceArrayRecord(
@@ -67,6 +69,7 @@ def _arrays(scop: Scop, kernels: Sequence[GpuKernel], table: AccessTable) -> tup
             argument=(array.source_name or array.name) if array.role is Role.ARGUMENT else "",
             shape=tuple(str(table.affine(extent)) for extent in array.shape),
             pairs=array.pairs,
+            needed=uploads.get(array.name, ALWAYS),
         )
         for array in scop.arrays.values()
         if array.name in used

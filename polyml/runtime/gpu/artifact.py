@@ -127,6 +127,7 @@ class DeviceArrayRecord:
     argument: the name of the argument that it is; "" for any other.
     shape: an expression for each dimension.
     pairs: whether it has complex numbers, as a first dimension of 2 with their parts.
+    needed: the condition under which launches need the elements that an argument has before the call.
     """
 
     name: str
@@ -135,6 +136,7 @@ class DeviceArrayRecord:
     argument: str
     shape: tuple[str, ...]
     pairs: bool
+    needed: str = "True"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +289,8 @@ def _array_from_json(given: object) -> DeviceArrayRecord:
     if role not in ROLES:
         raise ValueError(f"{role:.40} is no role of an array")
     element, shape = _TYPES[text_of(data["element"])], tuple_of(text_of, data["shape"])
-    return DeviceArrayRecord(text_of(data["name"]), element, role, text_of(data["argument"]), shape, flag_of(data["pairs"]))
+    name, argument, needed = (text_of(data[each]) for each in ("name", "argument", "needed"))
+    return DeviceArrayRecord(name, element, role, argument, shape, flag_of(data["pairs"]), needed)
 
 
 def _node_to_json(node: HostNode) -> dict:

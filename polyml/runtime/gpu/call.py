@@ -1,6 +1,6 @@
 """A call of a kernel on a GPU: tests at entry, copies to the device, launches, and copies back.
 
-NumPy arrays are copied to the device where a launch uses them, and back where one has written them. Arrays on the device are used
+NumPy arrays are copied to the device where a launch needs what they hold, and back where one has written them. Arrays on the device are used
 where they are, and nothing waits for the launches, unless a number is returned or a launch may find that the call fails.
 """
 
@@ -94,7 +94,7 @@ def run(code: GpuCode, given: Sequence[CallArgument], queue: Queue) -> object:
     failed = code.host.violated(*values)
     if failed:
         raise Violated(failed - 1, {p.name: value for p, value in zip(artifact.parameters, values)})
-    memory = _CallMemory(code, code.host.shapes(*values), given, queue)
+    memory = _CallMemory(code, list(zip(code.host.shapes(*values), code.host.needed(*values))), given, queue)
     try:
         code.host.launches(*values, *(_Launcher(memory, kernel) for kernel in artifact.kernels))
         return memory.finish()
@@ -111,16 +111,20 @@ def _parameter(parameter: Parameter, arguments: Mapping[str, object], queue: Que
 
 
 class _CallMemory:
-    """A _CallMemory holds the arrays of one call on the device; each is copied there when the first launch uses it."""
+    """A _CallMemory holds the arrays of one call on the device; each is copied there when the first launch uses it.
+
+    arrays: for each array of the artifact its shape, and whether launches need what it holds before the call.
+    """
 
     def __init__(
-        self, code: GpuCode, shapes: Sequence[tuple[int, ...]], given: Sequence[CallArgument], queue: Queue
+        self, code: GpuCode, arrays: Sequence[tuple[tuple[int, ...], bool]], given: Sequence[CallArgument], queue: Queue
     ):  # fmt: skip
         self.code, self.queue = code, queue
-        self._shapes, self._given = shapes, {each.name: each for each in given}
+        self._shapes, self._needed = [shape for shape, _ in arrays], [is_needed for _, is_needed in arrays]
+        self._given = {each.name: each for each in given}
         self._arguments = {each.name: each.value for each in given}
-        arrays = [each.value for each in given if isinstance(each.value, (np.ndarray, DeviceArray))]
-        self.on_device = bool(arrays) and all(isinstance(each, DeviceArray) for each in arrays)
+        passed = [each.value for each in given if isinstance(each.value, (np.ndarray, DeviceArray))]
+        self.on_device = bool(passed) and all(isinstance(each, DeviceArray) for each in passed)
         self._memory: dict[str, DeviceBuffer] = {}
         self._taken: list[tuple[int, DeviceBuffer]] = []
         self._moved: dict[str, DeviceBuffer] = {}  # device arrays that do not begin where launches expect it
@@ -211,7 +215,7 @@ class _CallMemory:
         if record.role == "result" and self.on_device:
             return self.code.driver.allocate(size)
         buffer = self._take(size)
-        if (array := self._numpy(name)) is not None:
+        if self._needed[number] and (array := self._numpy(name)) is not None:
             self.queue.upload(buffer, np.ascontiguousarray(array))
         return buffer
 

@@ -32,11 +32,13 @@ class HostCode:
 
     violated: returns the number of the first test at entry that fails, from 1 on; 0 where all hold.
     shapes: returns the shapes of the artifact's arrays, in their order.
+    needed: returns, in the same order, whether launches need the elements that the array has before the call.
     launches: calls, for each launch in order, the function of its kernel; these follow the parameters, in the order of `kernels`.
     """
 
     violated: Callable[..., int]
     shapes: Callable[..., tuple[tuple[int, ...], ...]]
+    needed: Callable[..., tuple[bool, ...]]
     launches: Callable[..., None]
 
 
@@ -50,12 +52,14 @@ def host_code(artifact: GpuArtifact) -> HostCode:
         lines += [f"{_STEP}if {_condition(condition, names)}:", f"{_STEP * 2}return {number + 1}"]
     lines += [f"{_STEP}return 0", f"def shapes({', '.join(given)}):"]
     shapes = [_tuple(f"_max(0, {rewritten(extent, names)})" for extent in array.shape) for array in artifact.arrays]
-    lines += [f"{_STEP}return {_tuple(shapes)}", f"def launches({', '.join([*given, *kernels.values()])}):"]
+    lines += [f"{_STEP}return {_tuple(shapes)}", f"def needed({', '.join(given)}):"]
+    needed = _tuple(_condition(array.needed, names) for array in artifact.arrays)
+    lines += [f"{_STEP}return {needed}", f"def launches({', '.join([*given, *kernels.values()])}):"]
     lines += _block(artifact.host, names, kernels)
     threads = {kernel.name: prod(kernel.threads) for kernel in artifact.kernels}
     made: dict = {"_min": min, "_max": max, "_parts": partial(_parts, threads), "__builtins__": {"range": range}}
     exec("\n".join(lines), made)
-    return HostCode(made["violated"], made["shapes"], made["launches"])
+    return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"])
 
 
 def _parts(

@@ -37,7 +37,7 @@ def test_launches_are_those_of_the_program_in_its_order(function, types):
         values = {**sizes, **dict(zip(launch.host, point))}
         blocks = tuple(axis.blocks.evaluate(values) for axis in launch.axes)
         firsts = tuple(axis.first.evaluate(values) for axis in launch.axes)
-        wanted.append((name, blocks, firsts, tuple(values[each] for each in found.source.signatures[name].integers)))
+        wanted.append((name, blocks, firsts, tuple(values[each] for each in found.source.signatures[name].integers), ()))
     seen = []
     starts = [lambda *given, name=kernel.name: seen.append((name, *given)) for kernel in artifact.kernels]
     host_code(artifact).launches(*sizes.values(), *starts)

@@ -266,6 +266,19 @@ def test_too_large_a_grid_is_several_launches(queue, monkeypatch):
     assert np.array_equal(found, i + 10 * j + 100 * k + 1000 * m)
 
 
+def test_what_no_launch_reads_is_copied_to_the_device_only_where_some_of_it_is_not_written(monkeypatch):
+    from polyml.runtime.gpu.opencl import OpenClQueue
+
+    copied = []
+    upload = OpenClQueue.upload
+    monkeypatch.setattr(OpenClQueue, "upload", lambda self, *given: (copied.append(given[1].nbytes), upload(self, *given)))
+    B, longer = np.zeros(100), np.full(101, 7.0)
+    scaled(A[:100], B)
+    assert copied == [800] and np.array_equal(B, A[:100] * 2)
+    scaled(A[:100], longer)
+    assert copied == [800, 808, 800] and np.array_equal(longer, [*A[:100] * 2, 7.0])
+
+
 # the disk
 
 
