@@ -24,6 +24,7 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, floor_div, modulo, variable
 
 LENGTHS = (16, 8)  # iterations of the loop whose elements are in shared memory at a time, as many as fit
+MOST_WORDS = 216  # registers of a thread for sums and operands: those of two iterations are loaded, and others have addresses
 SLOTS = 2  # chunks that shared memory has room for
 ROWS = 4  # of the array, of which the threads of a warp copy eight elements each, one by one: a sector of 32 bytes or two
 _ELEMENTS = (4, 8)  # bytes of those that can be copied one by one

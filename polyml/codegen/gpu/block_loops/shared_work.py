@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments, fragments
-from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, pipelined
-from polyml.codegen.gpu.registers import Registers
+from polyml.codegen.gpu.block_loops.pipelined_tiles import MOST_WORDS, Pipelined, pipelined
+from polyml.codegen.gpu.registers import Registers, accesses_of
 from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, Staged, staged
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
@@ -84,7 +85,7 @@ def _best(
     wanted: WantedLoop, blocks: Sequence[BlockAxis], written: frozenset[str], scop: Scop, instructions: Instructions
 ) -> Fragments | Pipelined | Staged | None:
     """Returns the loop with matrix instructions, if the schedule asks for copies of both operands or of nothing; else with tiles that
-    are copied ahead, else with tiles; None where it has none.
+    are copied ahead, where a thread has enough registers for them, else with tiles; None where it has none.
     """
     held, chunk, asked = wanted.held, wanted.chunk, wanted.asked
     by_warps = fragments(held, chunk, blocks, written, scop, instructions.sums)
@@ -93,5 +94,17 @@ def _best(
         if asked is None or not asked.chunk and arrays == {*asked.arrays}:
             return by_warps
     tiles = staged(held, chunk, blocks, written, scop, asked)
-    ahead = pipelined(tiles, blocks, scop) if tiles is not None and instructions.copies else None
-    return ahead or tiles
+    if tiles is None or not instructions.copies or _words(held, scop) > MOST_WORDS:
+        return tiles
+    return pipelined(tiles, blocks, scop) or tiles
+
+
+def _words(held: Registers, scop: Scop) -> int:
+    """Returns how many registers of 4 bytes hold a thread's sums, and what it loads for them in two iterations of the loop."""
+    items = dict(held.items)
+    total = prod(items.values()) * scop.arrays[held.array].element.size_bytes
+    for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
+        used = frozenset().union(*(each.names for each in subscripts))
+        if array != held.array:
+            total += 2 * prod(count for name, count in items.items() if name in used) * scop.arrays[array].element.size_bytes
+    return total // 4

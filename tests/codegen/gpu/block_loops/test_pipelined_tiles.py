@@ -53,6 +53,19 @@ def test_small_elements_that_change_rows_and_columns_are_copied_between_barriers
     assert found and not launch.versions[0].staged
 
 
+def four_tiles(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[j, k] + B[i, k] * A[j, k]
+
+
+def test_threads_that_have_too_few_registers_copy_between_barriers():
+    launch, found, _ = pipelined_of(four_tiles, np.float64)
+    assert not found and launch.versions[0].staged
+    assert not pipelined_of(four_tiles, np.float32)[0].versions[0].staged
+
+
 def test_devices_without_asynchronous_copies_have_none():
     launch, found, _ = pipelined_of(kernels.gemm, copies=False)
     assert not found and launch.versions[0].staged

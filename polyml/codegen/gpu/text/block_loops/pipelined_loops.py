@@ -14,12 +14,13 @@ from polyml.codegen.ir.program import Loop
 from polyml.quasi_affine.affine import variable
 
 _STEP = "    "
+_UNROLLED = 4  # iterations of a chunk; with all of them, ptxas keeps operands of more than two in registers, and spills
 
 
 def pipelined_loop(
     found: Pipelined, names: list[str], around: Surroundings, lines: Callable[[Loop], Iterator[str]]
 ) -> Iterator[str]:
-    """Yields the C lines of a loop whose tiles are copied ahead: one that unrolls chunks of the usual length, and one for the rest.
+    """Yields the C lines of a loop whose tiles are copied ahead: one for chunks of the usual length, unrolled, and one for the rest.
 
     names: of the tiles.
     lines: returns the lines of a loop over a part of the iterations, which reads from the tiles.
@@ -32,7 +33,7 @@ def pipelined_loop(
 
     def compute() -> Iterator[str]:
         yield f"if ({found.source.chunk} + {found.length} <= {around.end(loop)}) {{"
-        yield f"{_STEP}#pragma unroll"
+        yield f"{_STEP}#pragma unroll {_UNROLLED}"
         yield from (_STEP + line for line in lines(replace(loop, lower=(chunk,), upper=(chunk + (found.length - 1),))))
         yield "}"
         yield "else {"
