@@ -86,10 +86,15 @@ class Launch:
     team: TeamCode | None = None
 
     @property
+    def bodies(self) -> tuple[tuple[Node, ...], ...]:
+        """The loops of each version, or of each phase of a team."""
+        phases = self.team.phases.values() if self.team else ()
+        return tuple(each.body for each in (*self.versions, *phases))
+
+    @property
     def body(self) -> tuple[Node, ...]:
         """The loops of all versions, or of all phases of a team."""
-        phases = self.team.phases.values() if self.team else ()
-        return tuple(node for each in (*self.versions, *phases) for node in each.body)
+        return tuple(node for body in self.bodies for node in body)
 
     @property
     def statements(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import reduce
 from math import prod
@@ -31,6 +31,7 @@ from polyml.codegen.gpu.text.teams import TeamText, stored_parts, written
 from polyml.codegen.gpu.text.thread_starts import thread_starts
 from polyml.codegen.gpu.text.values import Needs, Text, Values
 from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.private_elements import private_elements
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.codegen.text.wrapping import wrapped
 from polyml.model.core.scop import Scop
@@ -46,8 +47,9 @@ def source(program: GpuProgram, dialect: Dialect, strict: bool = True) -> Launch
     """
     needs: dict[str, None] = {}
     kernels, signatures = [], {}
+    private = private_elements([body for launch in program.launches.values() for body in launch.bodies], program.scop)
     for launch in program.launches.values():
-        kernel = _KernelText(program.scop, launch, dialect)
+        kernel = _KernelText(program.scop, launch, dialect, private)
         kernels.append(kernel.text())
         signatures[launch.name] = kernel.signature
         needs |= kernel.needs.functions
@@ -65,8 +67,9 @@ class _KernelText:
     needs: device functions, arguments that are numbers, and whether the kernel may find that the call fails.
     """
 
-    def __init__(self, scop: Scop, launch: Launch, dialect: Dialect):
+    def __init__(self, scop: Scop, launch: Launch, dialect: Dialect, private: Set[str]):
         self._scop, self._launch, self._dialect = scop, launch, dialect
+        self._private = sorted({*written(launch, scop)} & private)  # arrays that a variable stands for
         self.needs = Needs()
         self._table = AccessTable(scop.context)
         self._arrays: dict[str, bool] = {}
@@ -80,7 +83,7 @@ class _KernelText:
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
         self._reads: dict[str, str] = {}  # name of a tile that is copied ahead -> the element that a thread reads
         self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
-        self._held: dict[str, str] = {}  # array -> the register that stands for its element
+        self._held = {name: named(name) for name in self._private}  # array -> the register that stands for its element
         self._updates: Mapping[str, tuple[str, str]] = {}  # statement -> (array, the register that it updates in its place)
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
 
@@ -112,10 +115,11 @@ class _KernelText:
 
     def text(self) -> str:
         """Returns the text of the whole kernel."""
-        self._arrays |= dict.fromkeys(written(self._launch, self._scop), True)
+        self._arrays |= dict.fromkeys((name for name in written(self._launch, self._scop) if name not in self._private), True)
         body = [_STEP + line for line in self._run()]
         numbers = thread_starts(self._launch, self._dialect, self._firsts, bool(self._shared))
-        starts = [_STEP + line for line in (*self._shared.values(), *numbers)]
+        private = (f"{self._dialect.memory_type(self._scop.arrays[name].element)} {named(name)};" for name in self._private)
+        starts = [_STEP + line for line in (*self._shared.values(), *numbers, *private)]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
         head = f"{self._launch.name}({', '.join(self._parameters())})"
@@ -255,9 +259,10 @@ class _KernelText:
             yield from (_STEP + line for line in self._for_items(held, f"{register} = {loaded};"))
         else:
             yield f"{_STEP}{kind} {name} = {loaded};"
-        self._held[held.array] = register
+        before, self._held[held.array] = self._held.get(held.array), register
         yield from (_STEP + line for line in self._lines(loop))
-        del self._held[held.array]
+        self._held |= {held.array: before} if before else {}
+        self._held.pop("" if before else held.array, None)
         stored = self._values.stored(Text(register), element)
         yield from (_STEP + line for line in self._for_items(held, f"{memory} = {stored};"))
         yield "}"
