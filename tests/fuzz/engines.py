@@ -174,6 +174,23 @@ def _on_host(result: object, given: dict[int, object]) -> object:
     return given.get(id(result), result.get() if hasattr(result, "get") else result)
 
 
+def _with_teams(function: FunctionType, program: Program) -> Callable:
+    """An OpenCL device on which threads share loops whatever their sizes are; in every other program, blocks do too."""
+    from unittest.mock import patch
+
+    from polyml.runtime.gpu import host_code
+    from polyml.runtime.gpu.opencl import OpenCl
+
+    kernel = _compiled(target="opencl")(function, program)
+
+    def runner(*arguments):
+        parts = 1 + 2 * (program.seed % 2)
+        with patch.object(host_code, "parts", lambda *given: parts), patch.object(OpenCl, "in_turn", False):
+            return kernel(*arguments)
+
+    return runner
+
+
 def _random_native(function: FunctionType, program: Program) -> Callable:
     """A random legal schedule in place of the compiler's own, compiled with vectors and threads."""
     from unittest.mock import patch
@@ -297,6 +314,7 @@ _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl", _on_device(in_turn=False)),
     Engine("opencl-in-turn", _on_device(in_turn=True)),
     Engine("opencl-arrays", _with_device_arrays),
+    Engine("opencl-teams", _with_teams, reorders=True),
     Engine("cuda", _compiled(fp="strict", target="cuda")),
 )
 NAMES = tuple(engine.name for engine in _ALL)

@@ -75,7 +75,7 @@ def main() -> int:
     groups = [polybench(names, target=target)] if names else []
     groups += [array_programs(arrays, target=target)] if arrays else []
     groups += [shared_footprints(shared, target=target)] if shared else []
-    for outcome in chain(*groups, _random(options.seed, options.random)):
+    for outcome in chain(*groups, _random(options.seed, options.random, "opencl-teams" if options.teams else "opencl")):
         total += 1
         wrong += bool(outcome.problem)
         refused += bool(outcome.refused)
@@ -100,10 +100,10 @@ def _leave_out(number: int) -> None:
     OpenCl.compile = compile_without  # type: ignore[method-assign]
 
 
-def _random(first: int, count: int) -> Iterator[Outcome]:
-    """Random programs of the fuzzer's grammar."""
+def _random(first: int, count: int, engine: str) -> Iterator[Outcome]:
+    """Random programs of the fuzzer's grammar, with one of its engines."""
     for seed in range(first, first + count):
-        outcome = check(program(seed), ["opencl"])
+        outcome = check(program(seed), [engine])
         refusal = outcome.detail or outcome.reason
         yield Outcome(f"random {seed}", refusal if outcome.kind == "failed" else "", refusal if outcome.kind == "refused" else "")
 

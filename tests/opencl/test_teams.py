@@ -93,7 +93,10 @@ def test_loops_that_threads_share(forced, function, arrays):
 
 def test_the_host_chooses_by_sizes():
     assert parts([15], 15, 1, 256, (256, 256), True) == PLAIN
-    assert parts([1000], 1000, 1 << 17, 1 << 20, (8, 8), False) == PLAIN and parts([1000], 1000, 1 << 17, 1 << 20, (8, 8), True) == WHOLE
+    assert (
+        parts([1000], 1000, 1 << 17, 1 << 20, (8, 8), False) == PLAIN
+        and parts([1000], 1000, 1 << 17, 1 << 20, (8, 8), True) == WHOLE
+    )
     assert parts([5000, 100], 5000, 1, 256, (256, 8), True) == 244  # 8 iterations for each of 244 * 256 threads
 
     def total(A):
