@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -36,6 +36,27 @@ __kernel void sweep(__global double *B, __global const double *A, long n)
     if (i < n - 1 && j < n - 1)
         B[i*n + j] = 0.2 * (A[i*n + j] + A[i*n + j - 1] + A[i*n + j + 1] + A[(i + 1)*n + j] + A[(i - 1)*n + j]);
 }"""
+
+
+def total(A):
+    """Returns the sum of the numbers."""
+    s = np.float32(0)
+    for i in range(A.shape[0]):
+        s += A[i]
+    return s
+
+
+def column_sums(A):
+    """Returns the sum of each column."""
+    return np.sum(A, axis=0)
+
+
+def softmax(A):
+    """Returns the softmax of each row."""
+    e = np.exp(A - np.max(A, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
 SHAPES = ((16, 16), (256, 1))
 
 
@@ -109,14 +130,30 @@ def main() -> None:
     parser.add_argument("--device", default="", help="a part of the device's or its platform's name")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--processor-time", action="store_true", help="of all threads, for a processor that has other work too")
-    parser.add_argument("--only", choices=["gemm", "jacobi_2d"], help="one of the comparisons")
+    parser.add_argument("--only", choices=["gemm", "jacobi_2d", "sums"], help="one of the comparisons")
     options = parser.parse_args()
     device = open_device(options.device)
     print(device.name)
-    if options.only != "jacobi_2d":
+    if options.only in (None, "gemm"):
         print(_of_gemm(device, options))
-    if options.only != "gemm":
+    if options.only in (None, "jacobi_2d"):
         print(_of_jacobi(device, options))
+    if options.only in (None, "sums"):
+        for line in _of_sums(options):
+            print(line, flush=True)
+
+
+def _of_sums(options: argparse.Namespace) -> Iterator[str]:
+    """Yields comparisons of updates that threads share with the same kernels under fp="strict", where one thread runs each sum."""
+    rng, target = np.random.default_rng(0), polyml.Target.opencl(options.device)
+    cases: tuple[tuple[Callable, tuple[int, ...], str], ...] = (
+        (total, (10_000_000,), "one sum"), (column_sums, (1_000_000, 32), "32 columns"), (softmax, (64, 100_000), "64 rows"),
+    )  # fmt: skip
+    for function, shape, told in cases:
+        A = rng.random(shape, dtype=np.float32)
+        shared, alone = (polyml.kernel(function, target=target, fallback="error", fp=fp) for fp in ("reassociate", "strict"))
+        found = compared(partial(shared, A), {(1, 1): partial(alone, A)}, options)
+        yield f"{function.__name__} f32 {' x '.join(map(str, shape))}, {told}: {found.replace('plain', 'one thread each')}"
 
 
 def _of_gemm(device: OpenCl, options: argparse.Namespace) -> str:

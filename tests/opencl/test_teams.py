@@ -5,6 +5,7 @@ import pytest
 
 import polyml
 from polyml.runtime.gpu import host_code
+from polyml.runtime.gpu.opencl import OpenCl
 from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts
 from tests.codegen.gpu.test_teams import CASES
 from tests.opencl.test_opencl import pytestmark as on_devices
@@ -18,6 +19,7 @@ ON_DEVICE = {"target": polyml.Target.opencl(), "fallback": "error", "cache": Fal
 def forced(request, monkeypatch):
     """Lets the host choose teams whatever the sizes are, whose iterations are perhaps divided among three blocks."""
     monkeypatch.setattr(host_code, "parts", lambda *_: request.param)
+    monkeypatch.setattr(OpenCl, "in_turn", False)
 
 
 def updates(A, add, multiply, low, high, odd):
@@ -91,7 +93,8 @@ def test_loops_that_threads_share(forced, function, arrays):
     compared(function, *arrays)
 
 
-def test_the_host_chooses_by_sizes():
+def test_the_host_chooses_by_sizes(monkeypatch):
+    monkeypatch.setattr(OpenCl, "in_turn", False)
     assert parts([15], 15, 1, 256, (256, 256), True) == PLAIN
     assert (
         parts([1000], 1000, 1 << 17, 1 << 20, (8, 8), False) == PLAIN

@@ -72,7 +72,7 @@ def planned_tree(
     tree, nests = _launches_fused(
         *(fused if _threads(fused[1]) == _threads(unfused[1]) else unfused), scop, dependences, reductions
     )
-    return tree, tuple(_with_team(_usual(nest, scop, in_turn), scop, dependences, reductions) for nest in nests)
+    return tree, tuple(_with_team(_usual(nest, scop, in_turn), scop, dependences, reductions, in_turn) for nest in nests)
 
 
 def _launches_fused(
@@ -133,7 +133,7 @@ def planned_as_given(
         nests = every_nest(tree, scop, dependences, reductions)
         found = [as_asked(nest) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests]
     pairs = zip(nests, found)
-    return tuple(_with_team(each, scop, dependences, reductions) if may_have_teams(nest) else each for nest, each in pairs)
+    return tuple(_with_team(each, scop, dependences, reductions, in_turn) if may_have_teams(nest) else each for nest, each in pairs)
 
 
 def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
@@ -207,18 +207,20 @@ def _has_rows(nest: LaunchNest, order: Sequence[int], scop: Scop) -> bool:
     return is_turned(nest, x, scop) or shares_rows(nest, y, scop)
 
 
-def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Mapped:
+def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], in_turn: bool) -> Mapped:
     """Returns the launch with teams as another way to run it, where threads can share loops that have partial results.
 
-    There are none where a thread has several iterations, which keep the sums of loops in registers, and where isl takes too long.
+    There are none where a thread has several iterations, which keep the sums of loops in registers, and where isl takes too long. Nor are
+    there teams of neighbouring threads where threads run in turn: each of them would go through memory in large steps.
     """
     if any(axis.items > 1 for axis in given.axes) or not reductions.keys() & {*given.nest.statements}:
         return given
     try:
         with budget(_OPERATIONS):
-            return replace(given, team=team_of(given.nest, scop, dependences, reductions))
+            team = team_of(given.nest, scop, dependences, reductions)
     except (BudgetExceeded, isl.Error):
         return given
+    return given if team is not None and team.beside and in_turn else replace(given, team=team)
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:
