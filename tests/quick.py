@@ -39,7 +39,7 @@ QUICK = frozenset(
     frontend/test_trace.py
     frontend/types/test_promotion.py::test_every_function_has_a_rule_of_types
     gpu/test_occupancy.py
-    gpu/test_thread_accesses.py
+    gpu/test_thread_code.py
     kernels/test_references.py
     kernels/test_systolic_benchmark.py
     kernels/test_tables.py

@@ -75,7 +75,7 @@ class OnGpu(Inspected, LeftToPython):
         ...         A[i] = A[i] * 2
         >>> print(double.inspect_opencl("f32[:]").rpartition("    if ")[2])
         (i < A_0)
-                A[i] = A[i] * 2.0f;
+                A[i] *= 2.0f;
         }
         <BLANKLINE>
         """
@@ -93,7 +93,7 @@ class OnGpu(Inspected, LeftToPython):
         ...         A[i] = A[i] * 2
         >>> print(double.inspect_cuda("f32[:]").rpartition("    if ")[2])
         (i < A_0)
-                A[i] = A[i] * 2.0f;
+                A[i] *= 2.0f;
         }
         <BLANKLINE>
         """

@@ -32,12 +32,12 @@ ELSEWHERE = {
     "ReuseClass": {"least": "distance", "usual": "distance", "greatest": "distance"},
     "Reuses": {"facts": "assumes", "capacities": "levels"},
     "Counts": {"cold": "compulsory", "first": "compulsory of each level", "fully_associative": "capacity", "invalidated": "coherence"},
-    "GpuVariant": {"problem": "in place of all the rest where there is one"},
     "Launches": {
-        "kernel": "statements, loops, gathers", "mapped": "axes", "grid": "axes", "threads": "threads_per_block", "lanes": "active_lanes",
-        "sectors": "l2", "requested": "l2", "is_filtered": "l2", "shared_bytes": "shared_bytes_per_block",
+        "launch": "kernel and axes", "name": "kernel", "machine": "of the report", "mapped": "axes", "grid": "axes",
+        "threads": "threads_per_block", "lanes": "active_lanes", "sectors": "l2", "requested": "l2", "is_filtered": "l2",
+        "shared_bytes": "shared", "wavefronts": "shared", "conflicts": "shared", "memory_bytes": "memory",
     },
-    "MappedAccess": {"use": "its own fields", "step": "bytes_to_next_thread", "copy": "where there is one", "wavefronts": "where there is a copy"},
+    "CountedAccess": {"access": "its own fields", "step": "bytes_to_next_thread"},
 }  # fmt: skip
 
 

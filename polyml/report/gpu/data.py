@@ -14,7 +14,7 @@ def data(report: GpuReportValues) -> dict[str, object]:
     """Returns all that a report on a GPU knows as plain data for JSON."""
     return {
         "version": VERSION,
-        "target": report.dialect,
+        "target": report.target,
         "kernel": report.kernel,
         "where": report.where,
         "sizes": dict(report.sizes),

@@ -59,7 +59,7 @@ class GpuReportValues:
     where: the kernel's file and line.
     sizes: values of its parameters.
     block: the threads of a block that the user chose; () where polyml chooses.
-    dialect: the language of the code, "cuda" or "opencl".
+    target: the language of the code, "cuda" or "opencl".
     operations: how many operations the kernel has, by type of number.
     forms: the kernel in the source's order and in polyml's.
     seconds: how long the report took.
@@ -70,7 +70,7 @@ class GpuReportValues:
     sizes: Mapping[str, int]
     machine: Gpu
     block: tuple[int, ...]
-    dialect: str
+    target: str
     operations: Mapping[str, int]
     forms: tuple[GpuVariant, ...]
     seconds: float = field(compare=False)

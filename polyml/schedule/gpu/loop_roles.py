@@ -10,9 +10,9 @@ from polyml.schedule.tree.directives import GridPlace
 from polyml.schedule.tree.loop_tree import Node
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # two loops may have equal values and are two loops all the same
 class SurroundingLoop:
-    """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance.
+    """A loop around statements of a launch: its name, and its value { S[i] -> [(e)] } in each instance. It equals itself alone.
 
     place: where a mark of the schedule tree puts it in the grid; None: no mark does.
     shared: arrays of which a mark makes the block copy what it reads, before its threads run.

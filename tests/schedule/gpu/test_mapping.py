@@ -29,6 +29,17 @@ def lu(A):
                 A[i, j] -= A[i, k] * A[k, j]
 
 
+def two_loops_of_the_host(A, s):
+    for t in range(4):
+        for i in range(A.shape[0]):
+            A[i] = A[i] * s[0]
+        s[0] = s[0] + A[0]
+    for t in range(4):
+        s[0] = s[0] * A[1]
+        for i in range(A.shape[0]):
+            A[i] = A[i] + s[0]
+
+
 def scaled_product(C, A, B):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
@@ -52,6 +63,8 @@ def middle_order(C, A, B):
     (kernels.sweeps, shapes_of(9, 9, 4), [(["t"], ["i"], ("S0",)), (["t"], ["i"], ("S1",))]),
     (kernels.trmm, shapes_of((5, 5), (5, 6)), [([], ["j"], ("S0",))]),
     (lu, shapes_of((6, 6)), [(["k"], ["i"], ("S0",)), (["k"], ["i", "j"], ("S1",))]),
+    (two_loops_of_the_host, shapes_of(6, 1),
+     [(["t"], ["i"], ("S0",)), (["t"], [], ("S1",)), (["t"], [], ("S2",)), (["t"], ["i"], ("S3",))]),
 ])  # fmt: skip
 def test_loops_without_dependences_in_a_launch_are_its_grid(function, arrays, expected):
     found, _ = problem(function, *arrays)
