@@ -40,17 +40,15 @@ def test_products_and_sums_are_rounded_one_by_one_where_the_text_says_so(present
     assert compiler.machine_code(body, "sm_90") != compiler.machine_code(f"{compiler.STRICT}: strict\n{body}", "sm_90")
 
 
-def test_no_compiler_is_said_so(monkeypatch):
-    import builtins
-
-    real = builtins.__import__
-
-    def importing(name, *given, **more):
-        if name.startswith("cuda.bindings"):
-            raise ImportError(name)
-        return real(name, *given, **more)
-
+@pytest.mark.parametrize("body, error, message", [
+    ("raise ImportError('broken')", ConfigError, "(?s)target cuda needs a compiler.*NVRTC.*broken"),
+    ("import os; os.abort()", CompileError, "NVRTC failed with exit status"),
+])  # fmt: skip
+def test_a_compiler_that_is_not_there_or_crashes_is_said_so(body, error, message, monkeypatch, tmp_path):
+    (tmp_path / "cuda").mkdir()
+    (tmp_path / "cuda" / "__init__.py").touch()
+    (tmp_path / "cuda" / "bindings.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(compiler, "tool", lambda name: None)
-    monkeypatch.setattr(builtins, "__import__", importing)
-    with pytest.raises(ConfigError, match="(?s)target cuda needs a compiler.*NVRTC"):
+    with pytest.raises(error, match=message):
         compiler.machine_code(TEXT, "sm_90")
