@@ -193,7 +193,7 @@ def test_a_kernel_for_gpus_has_the_report_on_its_launches():
     arrays = np.zeros((2, 100, 100), np.float32)
     for language in ("opencl", "cuda"):
         found = polyml.kernel(kernels.five_point, target=language, cache=False).report(*arrays)
-        assert found.dialect == found.data()["target"] == language
+        assert found.target == found.data()["target"] == language
 
 
 def test_matrix_instructions_are_those_of_cuda():
