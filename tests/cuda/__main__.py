@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
+from polyml import config
 from polyml.runtime.gpu.toolkit.nvidia import ARCHITECTURES
 from polyml.schedule.gpu import launch_plan
 from tests.cuda import predicted
@@ -111,4 +112,5 @@ def _problems(found: list[Compiled], threads: Mapping[str, int]) -> Iterator[str
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with config.scope(cache=False):  # options change what code on disk depends on besides its key
+        sys.exit(main())

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 import polyml
-from polyml import kernels
+from polyml import config, kernels
 from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.errors import CompileError
 from polyml.kernels.arrays import workloads
@@ -109,4 +109,5 @@ def _random(first: int, count: int, engine: str) -> Iterator[Outcome]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with config.scope(cache=False):  # options change what code on disk depends on besides its key
+        sys.exit(main())

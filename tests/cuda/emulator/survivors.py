@@ -18,15 +18,21 @@ from tests.cuda.emulator.launches import Run, runtime
 from tests.cuda.emulator.mutations import Mutation, with_switches
 
 Arguments = tuple[object, ...]
+KINDS = ("barrier", "wait", "bound", "swizzle")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A Subject is a kernel whose mutations are tried. runs: arguments of calls, which together reach all that it does."""
+    """A Subject is a kernel whose mutations are tried.
+
+    runs: arguments of calls, which together reach all that it does, for bounds at sizes where each decides something.
+    kinds: which mutations are tried.
+    """
 
     name: str
     function: Callable[..., object]
     runs: tuple[Arguments, ...]
+    kinds: tuple[str, ...] = KINDS
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class _Switchable(Emulator):
         return super().compile(switched)
 
 
-def tried(subject: Subject, kinds: Sequence[str] = ("barrier", "wait", "bound", "swizzle")) -> Iterator[Tried]:
+def tried(subject: Subject, kinds: Sequence[str] = KINDS) -> Iterator[Tried]:
     """Yields what became of each mutation of some kinds. Raises ValueError where the kernel without a mutation is wrong."""
     device = _Switchable(Run(most_seconds=2))
     kernel = polyml.kernel(subject.function, target="cuda", fallback="error")
@@ -94,7 +100,7 @@ def report(subjects: Sequence[Subject], why: Callable[[Mutation], str]) -> int:
     """
     without_reason, total, start = 0, 0, time.monotonic()
     for subject in subjects:
-        for each in tried(subject):
+        for each in tried(subject, subject.kinds):
             total += 1
             if not each.noticed:
                 reason = why(each.mutation)
