@@ -81,7 +81,7 @@ def block_tiles(
     room = MOST_BYTES
     for reads in groups.values():
         tile = _tile(reads, blocks)
-        if tile is None:
+        if tile is None or not tile.stored:  # a single element, which the cache serves
             continue
         size = scop.arrays[tile.array].element.size_bytes
         direct, copied = lines(tile, len({read.subscripts for read in reads}), blocks, size)

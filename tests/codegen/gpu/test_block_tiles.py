@@ -49,6 +49,12 @@ def of_a_cube(A, B):
                 B[h, j, i] = A[h, i, j]
 
 
+def by_one_element(A, B, D):
+    for i in range(D.shape[0]):
+        for j in range(D.shape[1]):
+            D[i, j] = B[i, j] * A[-1]
+
+
 def program_of(function, arrays, block=(4, 2), items=(1, 2), adjacent=True):
     found, values = problem(function, *arrays)
     nests = every_nest(loop_tree.read(found.scop.schedule, found.scop.statements), found.scop, found.dependences)
@@ -71,6 +77,12 @@ def test_a_block_copies_what_warps_load_from_many_rows(function, shapes, expecte
     found, _ = problem(function, *map(np.zeros, shapes))
     program = gpu_program(found.scop, planned(found.scop, found.dependences, found.reductions))
     assert [tile.region() for tile in filled(program)] == expected
+
+
+def test_an_element_that_all_threads_load_is_no_box(monkeypatch):
+    monkeypatch.setattr("polyml.codegen.gpu.block_tiles.lines", lambda *given: (2, 1))
+    program, _ = program_of(by_one_element, [np.zeros(3), np.zeros((19, 22)), np.zeros((19, 22))])
+    assert [tile.array for tile in filled(program)] == ["B"]
 
 
 @pytest.mark.parametrize("adjacent", [False, True])
