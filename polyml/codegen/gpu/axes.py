@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, count
 
 import islpy as isl
@@ -16,6 +17,7 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop
+from polyml.schedule.gpu.mapping import LaunchNest
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,40 @@ class LaunchAxis:
     items: int
     thread_step: int = 1
     is_lane: bool = False
+
+
+@dataclass(frozen=True)
+class LaunchGrid:
+    """A LaunchGrid is a nest on blocks and threads, before it is decided what a thread does with its instances.
+
+    host: names of the variables of the host's loops around the launch, outermost first.
+    axes: x first.
+    whole: { S[i] }, the instances of one launch.
+    inside: { S[i] }, those of the thread whose first iterations are the parameters `start` of the axes.
+    context: { : ... }, what is known of all parameters.
+    taken: names in use, which new names differ from.
+    """
+
+    host: tuple[str, ...]
+    axes: tuple[LaunchAxis, ...]
+    whole: isl.UnionSet
+    inside: isl.UnionSet
+    context: isl.Set
+    taken: frozenset[str]
+
+
+def launch_grid(nest: LaunchNest, axes: Sequence[GridAxis], scop: Scop) -> LaunchGrid:
+    """Returns a nest on blocks and threads. axes: how its parallel loops are divided among them, x first."""
+    taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
+    names = fresh([around.name for around in (*nest.host, *(axis.loop for axis in axes))], taken)
+    host, starts = names[: len(nest.host)], names[len(nest.host) :]
+    whole = reduce(at, zip(host, nest.host), nest.instances)
+    inside, context = whole, scop.checked.intersect(whole.params())
+    for axis, start in zip(axes, starts):
+        context = context.intersect(starts_of(axis, start, whole))
+        inside = inside.intersect(of_thread(inside, axis, start))
+    found = tuple(grid_axis(axis, start, whole, scop) for axis, start in zip(axes, starts))
+    return LaunchGrid(host, found, whole, inside, context, frozenset({*taken, *names}))
 
 
 def grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) -> LaunchAxis:

@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
 from polyml.codegen.gpu import teams
-from polyml.codegen.gpu.axes import LaunchAxis, at, fresh, grid_axis, of_thread, starts_of
+from polyml.codegen.gpu.axes import LaunchAxis, fresh, launch_grid
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
 from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions, WantedLoop, shared_work
@@ -161,46 +161,31 @@ def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -
     name: that of the launch's kernel.
     instructions: which it may use that not all devices have.
     """
-    nest, taken = mapped.nest, {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
-    names = fresh([around.name for around in (*nest.host, *(axis.loop for axis in mapped.axes))], taken)
-    host, starts = names[: len(nest.host)], names[len(nest.host) :]
-    whole = reduce(at, zip(host, nest.host), nest.instances)
-    axes = [grid_axis(axis, start, whole, scop) for axis, start in zip(mapped.axes, starts)]
-    inside, context = whole, scop.checked.intersect(whole.params())
-    for axis, start in zip(mapped.axes, starts):
-        context = context.intersect(starts_of(axis, start, whole))
-        inside = inside.intersect(of_thread(inside, axis, start))
-    several = [(axis, start) for axis, start in zip(mapped.axes, starts) if axis.items > 1]
-    called = fresh([f"{axis.loop.name}_item" for axis, _ in several], {*taken, *names})
+    nest, grid = mapped.nest, launch_grid(mapped.nest, mapped.axes, scop)
+    inside, context, axes, host = grid.inside, grid.context, grid.axes, grid.host
+    several = [(axis, launched.start) for axis, launched in zip(mapped.axes, axes) if axis.items > 1]
+    called = fresh([f"{axis.loop.name}_item" for axis, _ in several], grid.taken)
     items = [_ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
-    blocks = _block_axes(axes, items, {*taken, *names, *called})
+    blocks = _block_axes(axes, items, {*grid.taken, *called})
     if any(axis.rolled for axis, _ in several):
         body = reduce(
             _with_items, [_ItemLoop(axis.loop.name, axis.items, axis.loop.values) for axis, _ in several[::-1]], nest.body
         )
-        return Launch(name, host, tuple(axes), (_only_version(inside, body, context, scop),), blocks)
+        return Launch(name, host, axes, (_only_version(inside, body, context, scop),), blocks)
     body = reduce(_with_items, items, nest.body)
     versions = _versions(inside, body, context, items, blocks, _Given(scop, instructions, mapped.copies))
-    return Launch(name, host, tuple(axes), versions, blocks, nest.serial)
+    return Launch(name, host, axes, versions, blocks, nest.serial)
 
 
 def _team_launches(name: str, nest: LaunchNest, team: Team, scop: Scop) -> tuple[list[Launch], Choice]:
     """Returns the launches of teams that run a nest, and how the host chooses among them and the launch of the given name."""
-    taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
-    found = fresh([loop.name for loop in (*nest.host, *(axis.loop for axis in team.axes))], taken)
-    host, starts = found[: len(nest.host)], found[len(nest.host) :]
-    names = teams.named(starts, team, {*taken, *found})
-    whole = reduce(at, zip(host, nest.host), nest.instances)
-    axes = [grid_axis(axis, start, whole, scop) for axis, start in zip(team.axes, starts)]
-    inside, context = whole, scop.checked.intersect(whole.params())
-    for axis, start in zip(team.axes, starts):
-        context = context.intersect(starts_of(axis, start, whole))
-        inside = inside.intersect(of_thread(inside, axis, start))
-    choice = teams.choice_of(name, team, whole, scop, names.parts)
+    grid = launch_grid(nest, team.axes, scop)
+    names = teams.named([axis.start for axis in grid.axes], team, grid.taken)
+    choice = teams.choice_of(name, team, grid.whole, scop, names.parts)
     launches = []
     for each, stage in zip((choice.team, *choice.split), teams.STAGES):
-        code = teams.team_code(team, inside, context, axes, names, scop, stage)
-        launches.append(Launch(each, host, teams.grid_of(code, axes), (), team=code))
+        code = teams.team_code(team, grid.inside, grid.context, grid.axes, names, scop, stage)
+        launches.append(Launch(each, grid.host, teams.grid_of(code, grid.axes), (), team=code))
     return launches, choice
 
 
