@@ -11,23 +11,10 @@ from tests.cuda.emulator.counts import by_array
 from tests.cuda.emulator.driver import Emulator, emulated
 from tests.cuda.emulator.launches import ORDERS, Run
 from tests.gpu import kernels
+from tests.gpu.products import batched, both_transposed, product
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no g++")
 BF16 = ml_dtypes.bfloat16
-
-
-def product(C, A, B):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
-
-
-def both_transposed(C, A, B):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[0]):
-                C[i, j] += np.float32(A[k, i]) * np.float32(B[j, k])
 
 
 def middle(C, A, B):
@@ -35,14 +22,6 @@ def middle(C, A, B):
         for j in range(C.shape[1]):
             for k in range(3, A.shape[1] - 5):
                 C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
-
-
-def batched(C, A, B):
-    for b in range(C.shape[0]):
-        for i in range(C.shape[1]):
-            for j in range(C.shape[2]):
-                for k in range(A.shape[2]):
-                    C[b, i, j] += np.float32(A[b, i, k]) * np.float32(B[k, b, j])
 
 
 @pytest.fixture

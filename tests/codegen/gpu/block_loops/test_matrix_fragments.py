@@ -11,13 +11,7 @@ from polyml.model.core.reductions import reductions
 from polyml.schedule.gpu.mapping import every_nest, mapped
 from polyml.schedule.tree import loop_tree
 from tests.gpu.mapping import problem
-
-
-def product(C, A, B):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
+from tests.gpu.products import batched, both_transposed, product
 
 
 def other_order(C, A, B):
@@ -27,26 +21,11 @@ def other_order(C, A, B):
                 C[i, j] = np.float32(B[k, j]) * np.float32(A[i, k]) + C[i, j]
 
 
-def both_transposed(C, A, B):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[0]):
-                C[i, j] += np.float32(A[k, i]) * np.float32(B[j, k])
-
-
 def part(C, A, B):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
             for k in range(3, A.shape[1] - 2):
                 C[i, j] += np.float32(A[i, k]) * np.float32(B[k, j])
-
-
-def batched(C, A, B):
-    for b in range(C.shape[0]):
-        for i in range(C.shape[1]):
-            for j in range(C.shape[2]):
-                for k in range(A.shape[2]):
-                    C[b, i, j] += np.float32(A[b, i, k]) * np.float32(B[k, b, j])
 
 
 def batch_last(C, A, B):
