@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -89,19 +90,28 @@ class EmulatedQueue:
         buffer.download(array, offset_bytes)
 
     def copy_in(self, buffer: Memory, array: DeviceArray) -> None:
-        raise NotImplementedError("arrays of callers are not on the emulator")
+        """Copies an array of the caller's, whose address is one of this process, to a buffer."""
+        buffer.upload(_elements(array))
 
     def copy_out(self, buffer: Memory, array: DeviceArray) -> None:
-        raise NotImplementedError("arrays of callers are not on the emulator")
+        """Copies a buffer to an array of the caller's."""
+        buffer.download(_elements(array))
 
     def fetch(self, array: DeviceArray) -> np.ndarray:
-        raise NotImplementedError("arrays of callers are not on the emulator")
+        """Returns what an array of the caller's holds."""
+        return _elements(array).copy()
 
     def follow(self, other: EmulatedQueue) -> None:
         """All that was started has ended."""
 
     def finish(self) -> None:
         """All that was started has ended."""
+
+
+def _elements(array: DeviceArray) -> np.ndarray:
+    """Returns the memory of an array of the caller's as a NumPy array."""
+    memory = (ctypes.c_uint8 * array.nbytes).from_address(array.start)
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
 
 
 class EmulatedModule:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.errors import CompileError
+from polyml.errors import CompileError, PolymlError
 from polyml.schedule.gpu import launch_plan
 from tests.cuda.emulator.campaign import outcomes
 from tests.cuda.emulator.compiler import compiler
@@ -56,3 +56,35 @@ def test_a_transposition_through_shared_memory_touches_each_sector_once_and_has_
     ] == [(64 * 96, 64 * 96 // 32, 64 * 96 // 8)] * 2
     shared = [each for each in counts if each.is_shared]
     assert shared and all(each.wavefronts == each.least_wavefronts for each in shared)
+
+
+class OfCaller:
+    """An array in the emulated device's memory, which is that of the process."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = {
+            "shape": array.shape, "typestr": array.dtype.str, "data": (array.ctypes.data, False), "version": 3,
+        }  # fmt: skip
+
+
+def test_arrays_of_callers_are_read_and_written():
+    A, B = np.arange(12.0).reshape(3, 4), np.zeros((4, 3))
+    with emulated(Emulator()):
+        polyml.kernel(kernels.transpose, target="cuda", fallback="error", cache=False)(OfCaller(A), OfCaller(B))
+    assert np.array_equal(B, A.T) and np.array_equal(A, np.arange(12.0).reshape(3, 4))
+
+
+def test_indices_of_callers_are_looked_at():
+    def gather(A, at, B):
+        for i in range(B.shape[0]):
+            B[i] = A[at[i]]
+
+    A, at, B = np.arange(5.0), np.array([4, 0, 2]), np.zeros(3)
+    with emulated(Emulator()):
+        kernel = polyml.kernel(gather, target="cuda", fallback="error", cache=False)
+        kernel(*map(OfCaller, (A, at, B)))
+        assert B.tolist() == [4, 0, 2]
+        at[0] = 5
+        with pytest.raises(PolymlError, match="no index of `A`"):
+            kernel(*map(OfCaller, (A, at, B)))
