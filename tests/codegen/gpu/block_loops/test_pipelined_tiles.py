@@ -113,7 +113,8 @@ def test_the_text_copies_a_chunk_ahead_with_one_barrier():
     parts = [
         "float A_tile[2][16][132];", "float B_tile[2][16][144];",
         "for (long long k_chunk = -16; k_chunk < A_1; k_chunk += 16) {", "wait_for_copies_0();", "__syncthreads();",
-        "if (k_chunk + 16 < A_1) {", "copy_element(&A_tile[1 - slot][e1][e0], &A[", "copy_vector(&B_tile[1 - slot][e0][e1 / 4 % 2 * 80 + e1 / 8 * 4]",
+        "if (k_chunk + 16 < A_1) {", "copy_element(&A_tile[1 - slot][e1][e0 + 16*e], &A[",
+        "copy_vector(&B_tile[1 - slot][e0 + 8*e][e1 / 4 % 2 * 80 + e1 / 8 * 4]",
         "commit_copies();", "if (k_chunk >= 0) {", "if (k_chunk + 16 <= A_1) {", "#pragma unroll", "C_held[j_item][i_item] += A_tile[slot]",
         "else {", "C_held[j_item][i_item] += A_tile[slot]", "slot = slot < 1 ? slot + 1 : 0;",
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Protocol
 
 from polyml.codegen.gpu.block_loops.pipelined_tiles import ROWS
@@ -21,7 +22,6 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
 
 _STEP = "    "
-_UNROLLED = 4  # copies of single elements: more of them take registers for their addresses, and sums of 8 x 8 need most
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,7 @@ class VectorCopy:
             return [f"const bool {self.name}_aligned = false;"]
         first = [each.first.substitute({ring.chunk: lower[0]}) for each in dimensions]
         address = around.values.element(self.tile.array, [around.values.index(each) for each in first])
-        outer = next(k for k, each in enumerate(dimensions) if each.extent > 1)
-        extents = [around.values.affine(each) for each in around.scop.arrays[self.tile.array].shape[outer + 1 :]]
-        pitch = "*".join(factor(around.renamed(each), around.use) for each in extents)
+        pitch = _pitch(self.tile, around)
         kind = around.dialect.unsigned(64)
         return [f"const bool {self.name}_aligned = ({kind})&{address} % {VECTOR_BYTES} == 0 && {pitch} % {self.order.width} == 0;"]
 
@@ -176,15 +174,12 @@ class VectorCopy:
         """Yields the C lines by which the threads of a block begin to copy a chunk, neighbouring threads neighbouring vectors."""
         width, moving = self.order.width, _extended(self.tile)
         across = moving[-1].extent // width
-        head, number = _shared_out(moving[0].extent * across, around.threads)
-        source, left = _source(self.tile, ring, around)
+        rounds = _Rounds.of(moving[0].extent * across, around.threads, across, 1)
+        yield from rounds.head((f"{{}} / {across}", f"{{}} % {across} * {width}"))
+        source, left = _source(self.tile, ring, around, rounds)
         count = f"{around.use('min_index')}({left}, {width})" if moving[-1].moves else f"{left} > 0 ? {width} : 0"
-        yield from head
-        yield f"{_STEP}const int e0 = {number} / {across};"
-        yield f"{_STEP}const int e1 = {number} % {across} * {width};"
-        target = self.element(_filled(ring), "e0", "e1")
-        yield f"{_STEP}{around.use('copy_vector')}(&{target}, &{source}, {count}, {self.name}_aligned);"
-        yield "}"
+        target = self.element(_filled(ring), rounds.row, "e1")
+        yield from rounds.body(f"{around.use('copy_vector')}(&{target}, {source}, {count}, {self.name}_aligned);")
 
 
 @dataclass(frozen=True)
@@ -207,23 +202,69 @@ class ElementCopy:
         rows, a warp copies eight elements of four rows, whose places are in 32 banks.
         """
         moving = _extended(self.tile)
-        head, number = _shared_out(self.tile.elements, around.threads, f" {_UNROLLED}")
-        source, left = _source(self.tile, ring, around)
-        yield from head
-        rows, length = (moving[0].extent, moving[-1].extent)
-        if len(moving) == 2 and moving[-1].moves and rows % ROWS == 0 == length % GROUPS:
-            yield f"{_STEP}const int e0 = {number} / {ROWS * length} * {ROWS} + {number} / {GROUPS} % {ROWS};"
-            yield f"{_STEP}const int e1 = {number} / {ROWS * GROUPS} % {length // GROUPS} * {GROUPS} + {number} % {GROUPS};"
+        extents = [each.extent for each in moving]
+        if len(moving) == 2 and moving[-1].moves and extents[0] % ROWS == 0 == extents[1] % GROUPS:
+            rounds = _Rounds.of(self.tile.elements, around.threads, ROWS * extents[1], ROWS)
+            row = f"{{}} / {ROWS * extents[1]} * {ROWS} + {{}} / {GROUPS} % {ROWS}"
+            places = [row, f"{{}} / {ROWS * GROUPS} % {extents[1] // GROUPS} * {GROUPS} + {{}} % {GROUPS}"]
         else:
-            inner = 1
-            for k, each in reversed(list(enumerate(moving))):
-                quotient = number if inner == 1 else f"{number} / {inner}"
-                yield f"{_STEP}const int e{k} = {quotient}{f' % {each.extent}' if k else ''};"
-                inner *= each.extent
-        places = {id(each): f"e{k}" for k, each in enumerate(moving)}
-        target = f"{self.name}[{_filled(ring)}]" + "".join(f"[{places[id(each)]}]" for each in self.tile.stored)
-        yield f"{_STEP}if ({left} > 0)"
-        yield f"{_STEP * 2}{around.use('copy_element')}(&{target}, &{source});"
+            rounds = _Rounds.of(self.tile.elements, around.threads, prod(extents[1:]), 1)
+            inner = [prod(extents[k + 1 :]) for k in range(len(extents))]
+            quotients = [f"{{}} / {each}" if each > 1 else "{}" for each in inner]
+            places = [f"{each} % {extents[k]}" if k else each for k, each in enumerate(quotients)]
+        yield from rounds.head(places)
+        source, left = _source(self.tile, ring, around, rounds)
+        at = {id(each): f"e{k}" if k else rounds.row for k, each in enumerate(moving)}
+        target = f"{self.name}[{_filled(ring)}]" + "".join(f"[{at[id(each)]}]" for each in self.tile.stored)
+        yield from rounds.body(f"if ({left} > 0)", f"{_STEP}{around.use('copy_element')}(&{target}, {source});")
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """The _Rounds say how the threads of a block share the copies of a tile: in each round, every thread has one.
+
+    count: how many rounds there are; None: a thread has those whose numbers are its own and every `threads`-th one from there on.
+    step: how many rows of the tile a round is.
+    threads: how many threads there are.
+    total: how many copies there are.
+    """
+
+    count: int | None
+    step: int
+    threads: int
+    total: int
+
+    @staticmethod
+    def of(total: int, threads: int, inner: int, rows: int) -> _Rounds:
+        """Returns the rounds of `total` copies, of which `inner` ones are `rows` rows of the tile."""
+        even = total % threads == 0 == threads % inner
+        return _Rounds(total // threads if even else None, threads // inner * rows, threads, total)
+
+    @property
+    def row(self) -> str:
+        """The C text of the row of a copy."""
+        return f"e0 + {self.step}*e" if self.count is not None and self.count > 1 else "e0"
+
+    def head(self, places: Sequence[str]) -> Iterator[str]:
+        """Yields the C lines that declare where in the tile a thread's copy is, or the first one where copies are in rounds.
+
+        places: its numbers along the dimensions, as functions of the copy's number {}.
+        """
+        if self.count is None:
+            yield f"for (int e = thread; e < {self.total}; e += {self.threads}) {{"
+            yield from (f"{_STEP}const int e{k} = {each.replace('{}', 'e')};" for k, each in enumerate(places))
+        else:
+            yield "{"
+            yield from (f"{_STEP}const int e{k} = {each.replace('{}', 'thread')};" for k, each in enumerate(places))
+
+    def body(self, *lines: str) -> Iterator[str]:
+        """Yields the C lines that run lines for each copy, and end what `head` has begun."""
+        indent = _STEP
+        if self.count is not None and self.count > 1:
+            yield f"{_STEP}#pragma unroll"
+            yield f"{_STEP}for (int e = 0; e < {self.count}; e++)"
+            indent = _STEP * 2
+        yield from (indent + line for line in lines)
         yield "}"
 
 
@@ -237,28 +278,38 @@ def _filled(ring: Ring) -> str:
     return f"slot > 0 ? slot - 1 : {ring.slots - 1}" if ring.slots > 2 else "1 - slot"
 
 
-def _shared_out(total: int, threads: int, unrolled: str = "") -> tuple[list[str], str]:
-    """Returns the C lines that begin a loop of a thread over its part of `total` things, and the text of a thing's number.
+def _source(tile: SharedTile, ring: Ring, around: Surroundings, rounds: _Rounds) -> tuple[str, str]:
+    """Returns the C text of the address in global memory of the element whose numbers in the tile are e0 and so on, in the chunk that
+    is copied, e rounds later where copies are in rounds; and that of how many iterations of the loop there are from its own on, at most
+    0 where there are none.
 
-    unrolled: how often, after a space; "" for as often as it runs.
-    """
-    if total % threads:
-        return [f"for (int e = thread; e < {total}; e += {threads}) {{"], "e"
-    return [f"#pragma unroll{unrolled}", f"for (int e = 0; e < {total // threads}; e++) {{"], f"(e*{threads} + thread)"
-
-
-def _source(tile: SharedTile, ring: Ring, around: Surroundings) -> tuple[str, str]:
-    """Returns the C text of the element in global memory whose numbers in the tile are e0 and so on, in the chunk that is copied, and
-    that of how many iterations of the loop there are from its own on, at most 0 where there are none.
+    The address is the sum of one that is the same in all rounds and of rows of the array, which threads do not have to compute.
     """
     moving = _extended(tile)
     numbers = {id(each): variable(f"e{k}") for k, each in enumerate(moving)}
     later = {ring.chunk: variable(ring.chunk) + ring.ahead}
     subscripts = [each.first.substitute(later) + numbers.get(id(each), Affine()) for each in tile.dimensions]
     along = next(numbers[id(each)] for each in moving if each.moves)
+    several = rounds.count is not None and rounds.count > 1
+    if several and moving[0].moves:
+        along = along + variable("e") * rounds.step
     left = [around.renamed(last + 1 - later[ring.chunk]) - along for last in ring.loop.upper]
-    source = around.values.element(tile.array, [around.values.index(each) for each in subscripts])
+    source = f"&{around.values.element(tile.array, [around.values.index(each) for each in subscripts])}"
+    if several:
+        source += f" + e*{_bracketed(_pitch(tile, around, rounds.step))}"
     return source, extreme("min", left, around.use)
+
+
+def _pitch(tile: SharedTile, around: Surroundings, rows: int = 1) -> str:
+    """Returns the C text of how many elements of the array lie between rows of a tile that are `rows` rows apart."""
+    outer = next(k for k, each in enumerate(tile.dimensions) if each.extent > 1)
+    extents = [around.values.affine(each) for each in around.scop.arrays[tile.array].shape[outer + 1 :]]
+    texts = [factor(around.renamed(each), around.use) for each in extents]
+    return "*".join([str(rows), *texts] if rows > 1 or not texts else texts)
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if "*" in text else text
 
 
 def copied_ahead(copies: Sequence[Copy], ring: Ring, around: Surroundings, compute: Iterator[str]) -> Iterator[str]:
