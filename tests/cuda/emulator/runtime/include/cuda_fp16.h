@@ -9,6 +9,7 @@ EMU_INLINE unsigned short __half_as_ushort(__half a) { return a.bits; }
 
 static inline float __half2float(__half a) {
     unsigned exponent = a.bits >> 10 & 31, rest = a.bits & 1023, sign = (a.bits & 0x8000u) << 16;
+    if (exponent == 31 && rest) return __uint_as_float(0x7fffffffu);  // as the instruction has it, whatever the bits
     if (exponent == 0) {
         float small = (float)rest / 16777216.0f;  // rest * 2^-24
         return sign ? -small : small;
