@@ -15,6 +15,8 @@ import numpy as np
 
 import polyml
 
+_ASLEEP = 30_000_000  # cycles, about 16 ms
+
 
 class NoDevice(Exception):
     """There is no device to measure on; the message says what is missing."""
@@ -42,6 +44,10 @@ class Device(Protocol):
 
     def tensor(self, array: Any) -> Any:
         """Returns an array as a tensor of PyTorch."""
+        ...
+
+    def calls(self, run: Callable[[int], object], repeats: int) -> float:
+        """Returns the mean time that the host takes to start a run, of run(0), run(1), ..., without waiting for it."""
         ...
 
     def seconds(self, run: Callable[[int], object], repeats: int) -> float:
@@ -79,10 +85,26 @@ class TorchDevice:
         """Returns the tensor itself."""
         return array
 
-    def seconds(self, run: Callable[[int], object], repeats: int) -> float:
-        """Returns the median time by CUDA's events."""
+    def calls(self, run: Callable[[int], object], repeats: int) -> float:
+        """Returns the mean time that the host takes to start a run."""
         for number in range(2):
             run(number)
+        self.torch.cuda.synchronize()
+        start = time.perf_counter()
+        for number in range(repeats):
+            run(number)
+        spent = time.perf_counter() - start
+        self.torch.cuda.synchronize()
+        return spent / repeats
+
+    def seconds(self, run: Callable[[int], object], repeats: int) -> float:
+        """Returns the median time by CUDA's events. The runs wait behind a kernel that sleeps until the host has started all of them, so
+        that what the host does between two launches is not measured (`calls` measures that).
+        """
+        for number in range(2):
+            run(number)
+        self.torch.cuda.synchronize()
+        self.torch.cuda._sleep(_ASLEEP)
         pairs = [(self.torch.cuda.Event(enable_timing=True), self.torch.cuda.Event(enable_timing=True)) for _ in range(repeats)]
         for number, (start, end) in enumerate(pairs):
             start.record()
@@ -125,6 +147,17 @@ class OpenClDevice:
     def tensor(self, array: Any) -> Any:
         """Returns a copy on the host, which is the device where this is a processor."""
         return _tensor(self.torch, self.host(array))
+
+    def calls(self, run: Callable[[int], object], repeats: int) -> float:
+        """Returns the mean time that the host takes to start a run."""
+        run(0)
+        self._queue.finish()
+        start = time.perf_counter()
+        for number in range(repeats):
+            run(number)
+        spent = time.perf_counter() - start
+        self._queue.finish()
+        return spent / repeats
 
     def seconds(self, run: Callable[[int], object], repeats: int) -> float:
         """Returns the median time from an empty queue to an empty queue."""

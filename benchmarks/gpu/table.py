@@ -21,11 +21,13 @@ class Row:
     """A Row is what was measured of a case.
 
     seconds: {name of a column: median}, of those that ran.
+    calls: the time, in seconds, that the host takes to start polyml's and PyTorch's kernels.
     problem: what is wrong with polyml's result; "" where nothing is.
     """
 
     case: Case
     seconds: dict[str, float]
+    calls: tuple[float, ...] = ()
     problem: str = ""
 
     def rate(self, column: str) -> float:
@@ -33,11 +35,11 @@ class Row:
         return self.case.work / self.seconds[column] / (1e12 if self.case.unit == "TFLOP/s" else 1e9)
 
     def cells(self) -> list[str]:
-        """Returns the texts of the row: the name, a rate for each column, and the share of the fastest library."""
+        """Returns the texts of the row: the name, a rate for each column, the share of the fastest library, and the host's times."""
         rates = [f"{self.rate(name):.3g}" if name in self.seconds else "" for name in COLUMNS]
         others = [self.seconds[name] for name in COLUMNS[1:] if name in self.seconds]
         share = f"{min(others) / self.seconds['polyml']:.0%}" if others and "polyml" in self.seconds else ""
-        return [self.case.name, self.case.unit, *rates, share]
+        return [self.case.name, self.case.unit, *rates, share, " / ".join(f"{each * 1e6:.0f}" for each in self.calls)]
 
 
 def rows(cases: Sequence[Case], device: Device, repeats: int, compiles: bool = True) -> Iterator[Row]:
@@ -48,7 +50,7 @@ def rows(cases: Sequence[Case], device: Device, repeats: int, compiles: bool = T
 
 def header() -> list[str]:
     """Returns the lines above the rows, of a table in Markdown."""
-    names = ["case", "unit", *COLUMNS, "of the fastest"]
+    names = ["case", "unit", *COLUMNS, "of the fastest", "host, us"]
     return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
 
 
@@ -61,15 +63,20 @@ def _row(case: Case, device: Device, repeats: int, compiles: bool) -> Row:
     try:
         kernel(*sets[0])
     except polyml.PolymlError as problem:
-        return Row(case, {}, f"not run: {problem.message}")
+        return Row(case, {}, problem=f"not run: {problem.message}")
     wrong = _problem(case, device.host(sets[0][0]), given)
-    seconds = {"polyml": device.seconds(lambda number: kernel(*sets[number % len(sets)]), repeats)}
+
+    def ours(number: int) -> object:
+        return kernel(*sets[number % len(sets)])
+
+    seconds, calls = {"polyml": device.seconds(ours, repeats)}, [device.calls(ours, repeats)]
     for name, run in _others(case, sets, device, compiles):
         try:
             seconds[name] = device.seconds(run, repeats)
+            calls += [device.calls(run, repeats)] * (name == "torch")
         except Exception as problem:  # a library's own
             wrong = wrong or f"{name} raised {type(problem).__name__}: {str(problem).splitlines()[0][:100]}"
-    return Row(case, seconds, wrong)
+    return Row(case, seconds, tuple(calls), wrong)
 
 
 def _problem(case: Case, found: np.ndarray, given: Sequence[np.ndarray]) -> str:

@@ -38,6 +38,7 @@ from polyml.runtime.gpu import call, device_arrays, placement
 from polyml.runtime.gpu.call import Violated
 from polyml.runtime.gpu.device_arrays import DeviceArray
 from polyml.runtime.gpu.driver import Driver
+from polyml.runtime.gpu.recorded_calls import RecordedCall, Recording, identity
 from polyml.runtime.storage import cache_key
 from polyml.runtime.storage.disk_cache import Cache, open_cache
 from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from polyml.pipeline.gpu.compile import GpuCompiled
     from polyml.schedule.script.file import Saved
     from polyml.schedule.script.schedule import Schedule
+
+_RECORDED = 64  # calls of a kernel
 
 
 class OnGpu(Inspected, LeftToPython):
@@ -60,6 +63,7 @@ class OnGpu(Inspected, LeftToPython):
         super().__init__(function, settings, given, target)
         self._gpu_forms: dict[tuple, dict[tuple | None, GpuForm]] = {}  # by types and settings, by the limits of sizes
         self._facts: _Facts | None = None
+        self._recorded: dict[tuple, tuple[_Facts, GpuForm, RecordedCall]] = {}
         self._sized: set[tuple[ArgType, ...]] = set()  # types for which the kernel is affine at given sizes alone
         self._gpu_form: GpuForm | None = None  # of the last call
 
@@ -220,6 +224,10 @@ class OnGpu(Inspected, LeftToPython):
         values: one for each parameter of the function.
         stream: of the caller's; None: that of the arguments, or the driver's own.
         """
+        key = identity(values) if stream is None else None
+        if (again := self._recorded_call(key)) is not None:
+            self._run_again(*again)
+            return None
         try:
             given = placement.arguments_of(self._names, values, target.language, stream)
             if derived := left_to_python(given):
@@ -230,12 +238,33 @@ class OnGpu(Inspected, LeftToPython):
                 raise problem from None
             about = frozenset(name for name, value in zip(self._names, values) if not is_exact(value))
             return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
-        return self._run_form(given, target, stream, types_of(given)[0])
+        return self._run_form(given, target, stream, types_of(given)[0], key)
+
+    def _recorded_call(self, key: tuple | None) -> tuple[GpuForm, RecordedCall] | None:
+        """Returns the call that was recorded under a key, and its form; None where there is none, or where code would be another."""
+        found = self._recorded.get(key) if key is not None else None
+        return None if found is None or found[0] is not self._gpu_facts() else found[1:]
+
+    def _run_again(self, form: GpuForm, recorded: RecordedCall) -> None:
+        """Starts what a call started that was like this one."""
+        self._gpu_form, self.compiled, self._python_reason = form, True, ""
+        try:
+            recorded.run()
+        except PolymlError as problem:
+            raise self._in_call(problem) from None
 
     def _run_form(
-        self, given: tuple[CallArgument, ...], target: GpuTarget, stream: object, types: tuple[ArgType, ...]
-    ) -> object:  # fmt: skip
-        """Runs the code for arguments of these types, made now where there is none, and returns the call's result."""
+        self,
+        given: tuple[CallArgument, ...],
+        target: GpuTarget,
+        stream: object,
+        types: tuple[ArgType, ...],
+        key: tuple | None = None,
+    ) -> object:
+        """Runs the code for arguments of these types, made now where there is none, and returns the call's result.
+
+        key: under which the call is recorded; None: it is not.
+        """
         try:
             queue, others = placement.queues(given, target, stream)
         except PolymlError as problem:
@@ -248,8 +277,9 @@ class OnGpu(Inspected, LeftToPython):
             return self._left(given, unfit)
         for other in others:
             queue.follow(other)
+        recording = Recording()
         try:
-            result = call.run(code, given, queue)
+            result = call.run(code, given, queue, recording)
         except Violated as found:
             return self._violated(given, target, stream, form, found)
         except PolymlError as problem:
@@ -258,6 +288,8 @@ class OnGpu(Inspected, LeftToPython):
             for other in others:
                 other.follow(queue)
         self.compiled, self._python_reason = True, ""
+        if key is not None and recording.is_repeatable and not others and len(self._recorded) < _RECORDED:
+            self._recorded[key] = self._gpu_facts(), form, RecordedCall(queue, tuple(recording.launches))
         return originals(result, given)
 
     def _left(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True) -> object:

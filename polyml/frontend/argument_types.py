@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from polyml.dtypes import ACCEPTED, BY_NUMPY_NAME, OF_PYTHON, PYINT
+from polyml.dtypes import ACCEPTED, BY_NUMPY_NAME, OF_PYTHON, PYINT, DType
 from polyml.errors import PolymlTypeError
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 
@@ -65,7 +66,14 @@ def _array_type(array: np.ndarray, name: str) -> ArrayType:
     if isinstance(array, (np.ma.MaskedArray, np.matrix)):
         raise PolymlTypeError(f"`{name}` is a {type(array).__name__}", notes=["accepted: a plain array, np.asarray(x)"])
     dtype = array.dtype
-    if not dtype.isnative or dtype.name not in BY_NUMPY_NAME:
+    element = element_of(dtype)
+    if element is None:
         described = dtype.name if dtype.isnative else f"{dtype.name} in foreign byte order"
         raise PolymlTypeError(f"`{name}` is an array of {described}", notes=[f"accepted: {_ELEMENTS}"])
-    return ArrayType(BY_NUMPY_NAME[dtype.name], array.ndim)
+    return ArrayType(element, array.ndim)
+
+
+@lru_cache(maxsize=64)
+def element_of(dtype: np.dtype) -> DType | None:
+    """Returns the type of elements that NumPy describes so; None where the language does not have it."""
+    return BY_NUMPY_NAME.get(dtype.name) if dtype.isnative else None

@@ -26,6 +26,7 @@ from polyml.runtime.gpu.device_arrays import DeviceArray
 from polyml.runtime.gpu.device_results import device_result
 from polyml.runtime.gpu.driver import DeviceBuffer, DeviceModule, Driver, Queue, Start
 from polyml.runtime.gpu.host_code import HostCode, host_code
+from polyml.runtime.gpu.recorded_calls import Recording
 from polyml.runtime.storage.disk_cache import Cache
 
 _STATUS = np.dtype(np.int32)
@@ -79,10 +80,11 @@ def compiled(artifact: GpuArtifact, driver: Driver, cache: Cache | None = None) 
     return GpuCode(artifact, host, driver.compile(artifact.text, cache), driver, arrays, axes)
 
 
-def run(code: GpuCode, given: Sequence[CallArgument], queue: Queue) -> object:
+def run(code: GpuCode, given: Sequence[CallArgument], queue: Queue, recording: Recording | None = None) -> object:
     """Runs a kernel on a device, changes the arrays among its arguments in place, and returns what the kernel returns.
 
     queue: where copies and launches are started.
+    recording: where it is noted what the call starts.
 
     NumPy arrays are as they were where an error is raised: Violated for a test at entry, PolymlOverflowError or PolymlValueError
     for a number that does not fit its type on the device, PolymlMemoryError where the device has too little memory, DeviceError
@@ -94,10 +96,13 @@ def run(code: GpuCode, given: Sequence[CallArgument], queue: Queue) -> object:
     failed = code.host.violated(*values)
     if failed:
         raise Violated(failed - 1, {p.name: value for p, value in zip(artifact.parameters, values)})
+    recording = recording or Recording()
     memory = _CallMemory(code, list(zip(code.host.shapes(*values), code.host.needed(*values))), given, queue)
     try:
-        code.host.launches(*values, *(_Launcher(memory, kernel) for kernel in artifact.kernels))
-        return memory.finish()
+        code.host.launches(*values, *(_Launcher(memory, kernel, recording) for kernel in artifact.kernels))
+        result = memory.finish()
+        recording.is_repeatable = memory.is_of_caller and not artifact.results and not any(p.extreme for p in artifact.parameters)
+        return result
     finally:
         memory.release()
 
@@ -174,6 +179,11 @@ class _CallMemory:
         for size, buffer in self._taken:
             self.code.driver.pool.give(self.queue, size, buffer)
         self._taken = []
+
+    @property
+    def is_of_caller(self) -> bool:
+        """Whether all memory that launches use is the caller's, on the device."""
+        return self.on_device and not self._taken
 
     @property
     def _state(self) -> str:
@@ -291,8 +301,8 @@ class _CallMemory:
 class _Launcher:
     """A _Launcher starts one kernel in a call: it is called with numbers of blocks, first blocks, and integers."""
 
-    def __init__(self, memory: _CallMemory, kernel: GpuKernel):
-        self._memory, self._kernel = memory, kernel
+    def __init__(self, memory: _CallMemory, kernel: GpuKernel, recording: Recording):
+        self._memory, self._kernel, self._recording = memory, kernel, recording
         self._arguments: tuple[list[object], list[object]] | None = None
         code = memory.code
         self._most, self._queue = code.driver.most_blocks, memory.queue
@@ -313,7 +323,9 @@ class _Launcher:
                 raise PolymlValueError(f"{self._kernel.name} would need {max(blocks):,} blocks, more than one launch can have")
             given = [np.int64(firsts[k] + start[k]) for k in self._firsts] + [np.int64(part[k]) for k in self._extents]
             x, y, z = (*part[:2], prod(part[2:])) if len(part) > 2 else (*part, *(1,) * (3 - len(part)))
-            self._start(self._queue, (x, y, z), [*before, *numbers, *given, *after])
+            launch = self._start, (x, y, z), [*before, *numbers, *given, *after]
+            self._recording.launches.append(launch)
+            self._start(self._queue, *launch[1:])
 
 
 def _number(name: str, dtype: DType, arguments: Mapping[str, object]) -> object:

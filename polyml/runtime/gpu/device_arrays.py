@@ -13,9 +13,9 @@ from typing import Any, cast  # objects of other libraries
 
 import numpy as np
 
-from polyml.dtypes import BF16, BY_NUMPY_NAME
+from polyml.dtypes import BF16
 from polyml.errors import PolymlError, PolymlTypeError, PolymlValueError
-from polyml.frontend.argument_types import arg_type
+from polyml.frontend.argument_types import arg_type, element_of
 from polyml.frontend.syntax import ArrayType
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.calling.arguments import CallArgument
@@ -163,7 +163,7 @@ def _row_by_row(
 
     strides: in bytes; None: it is stored so.
     """
-    if not dtype.isnative or dtype.name not in BY_NUMPY_NAME:
+    if element_of(dtype) is None:
         raise _refused(name, original, f"has elements of the type {dtype.name}, which kernels do not take")
     if strides is None or math.prod(shape) == 0:
         return

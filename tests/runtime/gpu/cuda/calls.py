@@ -11,6 +11,7 @@ import numpy as np
 
 import polyml
 from polyml.errors import DeviceError, PolymlError
+from polyml.runtime.gpu import call
 from polyml.runtime.gpu.cuda.driver import open_device
 from tests.opencl.programs import array_programs, polybench
 from tests.runtime.gpu.test_device_arrays import Tensor
@@ -32,6 +33,15 @@ def scaled(A, B, by):
 @on_device
 def twice(A, B):
     return A * np.float32(2) + B
+
+
+FACTOR = 1.0
+
+
+@on_device
+def by_factor(A, B):
+    for i in range(A.shape[0]):
+        B[i] = A[i] * np.float32(FACTOR)
 
 
 class OnDevice:
@@ -81,6 +91,44 @@ def arrays() -> None:
         assert "`B` and `A` overlap" in str(refused)
     else:
         raise AssertionError("arrays that overlap were taken")
+
+
+def repeated() -> None:
+    """A call like an earlier one starts its launches without tests, on what its arrays hold now; any other call is tested."""
+    global FACTOR
+    a, b, c = OnDevice(A), OnDevice(np.zeros_like(A)), OnDevice(np.ones_like(A))
+    scaled(a, b, np.float32(3))
+    tested, call.run = call.run, None
+    a.queue.upload(a.address, A + 1)
+    scaled(a, b, np.float32(3))
+    assert np.array_equal(b.get(), (A + 1) * 3)
+    call.run = tested
+    for other in (np.float32(0.0), np.float32(-0.0)):
+        scaled(a, b, other)
+        assert np.array_equal(np.signbit(b.get()), np.full(100, np.signbit(other)))
+    scaled(c, b, np.float32(3))
+    assert np.array_equal(b.get(), np.full(100, 3, np.float32))
+    for factor in (2.0, 2.0, 5.0):
+        FACTOR = factor
+        by_factor(a, b)
+        assert np.array_equal(b.get(), (A + 1) * np.float32(factor))
+    c.__cuda_array_interface__ |= {"typestr": "<i4"}
+    scaled(c, b, np.float32(3))
+    assert np.array_equal(b.get(), np.full(100, np.float32(1).view(np.int32) * np.float32(3)))
+    c.__cuda_array_interface__ |= {"data": (c.address, True)}
+    try:
+        scaled(a, c, np.float32(3))
+    except PolymlError as refused:
+        assert "read-only" in refused.message
+    else:
+        raise AssertionError("a read-only array was written")
+    b.__cuda_array_interface__ |= {"shape": (50,)}
+    try:
+        scaled(a, b, np.float32(3))
+    except IndexError:
+        pass
+    else:
+        raise AssertionError("an array was written beyond its end")
 
 
 def streams() -> None:

@@ -21,7 +21,7 @@ def missing(library: str) -> bool:
 
 
 @emulated
-@pytest.mark.parametrize("name", ["programs", "arrays", "streams", "memory", "gone"])
+@pytest.mark.parametrize("name", ["programs", "arrays", "repeated", "streams", "memory", "gone"])
 @pytest.mark.parametrize("library", list(MODULES))
 def test_calls(library, name, tmp_path):
     if missing(library):
