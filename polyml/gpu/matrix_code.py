@@ -9,29 +9,34 @@ What goes to and from shared memory is the same in every block and chunk, so tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
 from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
 from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, Fragments, Operand
 from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
+from polyml.codegen.gpu.cut_blocks import End, has_first
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.gpu.places import Place, Touch
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, extremum, floor_div, modulo, variable
 
 
-def matrix_touches(found: Fragments, text: str, place: Place, thread: Affine, scop: Scop) -> Iterator[Touch]:
+def matrix_touches(
+    found: Fragments, text: str, place: Place, thread: Affine, scop: Scop, ends: Sequence[End] = ()
+) -> Iterator[Touch]:
     """Yields the loads and stores of a product.
 
     text: the access to the sums, for people.
     place: around the loop.
     thread: the number of a thread in its block, in `place.dims`.
+    ends: of the axes along which the block may have fewer iterations.
     """
-    loop = found.loop
+    loop, outside = found.loop, place
     place = place.where(*(Compare(">=", last - first) for first in loop.lower for last in loop.upper))
-    yield from _sums(found, text, place, thread, is_write=False)
+    if found.sums.is_loaded(scop):
+        yield from _sums(found, text, outside if found.sums.start else place, thread, ends)
     chunk = place.inside((found.chunk,), extremum("max", loop.lower), CHUNK)
     chunk = chunk.where(*(Compare(">=", last - variable(found.chunk)) for last in loop.upper))
     block = replace(chunk, dims=tuple(dim for dim in chunk.dims if dim not in thread.names))
@@ -40,15 +45,33 @@ def matrix_touches(found: Fragments, text: str, place: Place, thread: Affine, sc
         yield from _copy(found, operand, (chunk, block), thread, _is_aligned(found, operand, place, scop))
     for operand, is_left in ((found.left, True), (found.right, False)):
         yield _loads_of_matrices(found, operand, is_left, block)
-    yield from _sums(found, text, place, thread, is_write=True)
+    width = 2 if _has_whole_pairs(found, place, ends, scop) else 1
+    yield from _sums(found, text, outside if found.sums.start else place, thread, ends, width)
 
 
 def _threads(found: Fragments) -> int:
     return found.warps[0] * found.warps[1] * LANES
 
 
-def _sums(found: Fragments, text: str, place: Place, thread: Affine, is_write: bool) -> Iterator[Touch]:
-    """Yields the loads or the stores of a lane's sums, of each small matrix of its warp."""
+def _has_whole_pairs(found: Fragments, place: Place, ends: Sequence[End], scop: Scop) -> bool:
+    """Returns whether all pairs of neighbouring columns are at multiples of their size and within the launch."""
+    if not found.has_pairs:
+        return False
+    items = {item: Affine() for item, _ in found.sums.items}
+    first = {each.start: variable(each.block) for each in (found.rows, found.columns)}
+    numbers = [place.index(found.sums.subscripts[-1].substitute(items).substitute(first))]
+    numbers += [place.index(end.counted) for end in ends if end.axis is found.columns]
+    table = AccessTable(scop.context)
+    if len(found.sums.subscripts) > 1:
+        numbers.append(place.index(table.affine(scop.arrays[found.sums.array].shape[-1])))
+    return all(number % 2 == 0 for each in numbers for number in (each.constant, *(factor for _, factor in each.terms)))
+
+
+def _sums(found: Fragments, text: str, place: Place, thread: Affine, ends: Sequence[End], width: int = 0) -> Iterator[Touch]:
+    """Yields the loads or the stores of a lane's sums, of each small matrix of its warp.
+
+    width: how many neighbouring columns are stored at once; 0: the sums are loaded.
+    """
     (rows, columns), across, layout = found.extents, found.warps[1], found.instruction.sums
     place = place.inside((), Affine(), 1, found.parts[0])
     row_part = variable(place.dims[-1])
@@ -60,7 +83,7 @@ def _sums(found: Fragments, text: str, place: Place, thread: Affine, is_write: b
         modulo(floor_div(thread, LANES), across) * columns + column_part * found.instruction.columns + modulo(lane, 4) * layout.step
     )
     loop = found.loop.name or found.loop.var
-    for down, right in zip(layout.rows, layout.columns):
+    for down, right in list(zip(layout.rows, layout.columns))[:: max(width, 1)]:
         values = {
             **place.values,
             **{item: Affine() for item, _ in found.sums.items},
@@ -68,7 +91,8 @@ def _sums(found: Fragments, text: str, place: Place, thread: Affine, is_write: b
             found.columns.start: place.index(variable(found.columns.block)) + column + right,
         }
         subscripts = tuple(each.substitute(values) for each in found.sums.subscripts)
-        yield Touch(text, found.sums.array, is_write, None, place, subscripts, held=(loop,))
+        inside = replace(place, values=values).where(has_first(ends)) if ends else place
+        yield Touch(text, found.sums.array, width > 0, None, inside, subscripts, held=(loop,), width=max(width, 1))
 
 
 def _is_aligned(found: Fragments, operand: Operand, place: Place, scop: Scop) -> bool:
@@ -102,8 +126,8 @@ def _copy(found: Fragments, operand: Operand, places: tuple[Place, Place], threa
     numbers = [[*range(first, min(first + LANES, height * across))] for first in range(0, height * across, LANES)]
     for element in range(1 if is_aligned else width):
         at = dict(zip(map(id, moving), (row, column + element)))
-        along = at[id(next(each for each in moving if each.moves))]
-        limits = [Compare(">=", place.index(last - variable(found.chunk)) - along) for last in found.loop.upper]
+        lefts = [place.index(last - variable(found.chunk)) for last in found.loop.upper]
+        limits = [Compare(">=", place.index(limit)) for each in moving for limit in each.limits(at[id(each)], lefts)]
         inside = replace(place, conditions=(*place.conditions, Compare(">=", Affine(height * across - 1) - vector), *limits))
         subscripts = tuple(place.index(each.first) + at.get(id(each), Affine()) for each in tile.dimensions)
         wide = width if is_aligned else 1

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
-from polyml.codegen.gpu.program import Launch
+from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.codegen.gpu.teams import SharedLoop
-from polyml.codegen.ir.program import Loop
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, Condition, extremum, variable
 
@@ -175,3 +175,37 @@ def looped(loop: Loop, place: Place) -> Place:
     step = place.index(loop.stride).constant if isinstance(loop, SharedLoop) else loop.step
     inner = place.inside((loop.var,), extremum("max", loop.lower), step, label=loop.name or loop.var)
     return inner.until(*(upper - variable(loop.var) for upper in loop.upper))
+
+
+def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, Place]]:
+    """Yields each instance in the text of a thread: the statement's name, the type of the operands if a matrix instruction runs it, else "",
+    and where it runs.
+
+    sizes: the values of the SCoP's parameters.
+    """
+    start = place_of(launch, scop, sizes)
+    for version in launch.versions:
+        matrices = {node.statement: each.instruction.operand.name for each in version.fragments for node in instances((each.loop,))}
+        yield from instances_in(version.tested, in_version(start, version), matrices)
+
+
+def in_version(place: Place, version: Version) -> Place:
+    """Returns the place where threads run a version, in terms of how many iterations a block has, where it may have fewer than others."""
+    counts = {end.count: place.index(end.counted) for end in version.ends}
+    return replace(place.where(version.condition), values={**place.values, **counts})
+
+
+def instances_in(nodes: Sequence[Node], place: Place, matrices: Mapping[str, str]) -> Iterator[tuple[str, str, Place]]:
+    """Yields each instance of the nodes, as `runs` does.
+
+    matrices: { statement that matrix instructions run -> the type of their operands }.
+    """
+    for node in nodes:
+        if isinstance(node, Instance):
+            yield node.statement, matrices.get(node.statement, ""), place
+        elif isinstance(node, Guard):
+            yield from instances_in(node.body, place.where(node.condition), matrices)
+        elif isinstance(node, Loop):
+            yield from instances_in(node.body, looped(node, place), matrices)
+        else:
+            raise TypeError(f"not a node of a thread: {node!r}")

@@ -15,8 +15,8 @@ from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.teams import Barrier, Partial, TeamCode, TeamPhase
 from polyml.codegen.gpu.text.teams import WARP, parts_name
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
-from polyml.gpu.places import Place, Touch, looped, place_of, thread_dim
-from polyml.gpu.thread_code import VersionWalk, instances_in
+from polyml.gpu.places import Place, Touch, instances_in, looped, place_of, thread_dim
+from polyml.gpu.thread_code import VersionWalk
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import TRUE, Affine, Compare, Condition, variable, zero
 

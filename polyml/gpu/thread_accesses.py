@@ -15,9 +15,9 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
-from polyml.gpu.places import Place, Touch, looped
+from polyml.gpu.places import Place, Touch, looped, runs
 from polyml.gpu.team_code import TeamWalk
-from polyml.gpu.thread_code import runs, touches
+from polyml.gpu.thread_code import touches
 from polyml.gpu.warps.points_parts import Piece
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import Frame, LinearRow

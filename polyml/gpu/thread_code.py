@@ -19,13 +19,15 @@ from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import SLOTS
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
+from polyml.codegen.gpu.block_loops.vector_stores import vector_axis, vector_width
+from polyml.codegen.gpu.cut_blocks import is_there
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers
-from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
+from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged, TileDimension
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.gpu.matrix_code import matrix_touches
-from polyml.gpu.places import Place, Touch, looped, place_of, thread_dim
+from polyml.gpu.places import Place, Touch, in_version, looped, place_of, thread_dim
 from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Scop
@@ -41,37 +43,7 @@ def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
     start = place_of(launch, scop, sizes)
     for number, version in enumerate(launch.versions):
         walk = VersionWalk(launch, version, scop, sizes)
-        yield from ((number, each) for each in walk.version(start.where(version.condition)))
-
-
-def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, Place]]:
-    """Yields each instance in the text of a thread: the statement's name, the type of the operands if a matrix instruction runs it, else "",
-    and where it runs.
-
-    sizes: the values of the SCoP's parameters.
-    """
-    start = place_of(launch, scop, sizes)
-    for version in launch.versions:
-        matrices = {id(each.loop): each.instruction.operand.name for each in version.fragments}
-        yield from instances_in(version.body, start.where(version.condition), matrices)
-
-
-def instances_in(
-    nodes: Sequence[Node], place: Place, matrices: Mapping[int, str], kind: str = ""
-) -> Iterator[tuple[str, str, Place]]:
-    """Yields each instance of the nodes, as `runs` does.
-
-    matrices: { id of a loop with matrix instructions -> the type of their operands }. kind: that of the loop around.
-    """
-    for node in nodes:
-        if isinstance(node, Instance):
-            yield node.statement, kind, place
-        elif isinstance(node, Guard):
-            yield from instances_in(node.body, place.where(node.condition), matrices, kind)
-        elif isinstance(node, Loop):
-            yield from instances_in(node.body, looped(node, place), matrices, matrices.get(id(node), kind))
-        else:
-            raise TypeError(f"not a node of a thread: {node!r}")
+        yield from ((number, each) for each in walk.version(in_version(start, version)))
 
 
 class VersionWalk:
@@ -116,6 +88,8 @@ class VersionWalk:
     def nodes(self, nodes: Sequence[Node], place: Place) -> Iterator[Touch]:
         """Yields the loads and stores of nodes, in order."""
         for node in nodes:
+            if any(node is each for held in self._version.registers for each in held.start):
+                continue  # first values of elements in registers, which need nothing else
             if isinstance(node, Instance):
                 yield from self._instance(node, place)
             elif isinstance(node, Guard):
@@ -129,18 +103,19 @@ class VersionWalk:
         together = next((each for each in self._version.fragments if each.loop is loop), None)
         if together is not None:
             text, _ = self._text_of(together.sums)
-            yield from matrix_touches(together, text, place, self._threads[0], self._scop)
+            yield from matrix_touches(together, text, place, self._threads[0], self._scop, self._version.ends)
             return
         held = next((each for each in self._version.registers if each.loop is loop and each not in self._held), None)
         if held is None:
             yield from self._unheld(loop, place)
             return
-        place = place.where(held.runs)
-        yield from self._filled(held, place, is_write=False)
+        inside = place.where(held.runs)
+        if held.is_loaded(self._scop):
+            yield from self._filled(held, place if held.start else inside, is_write=False)
         before, self._held = self._held, (*self._held, held)
-        yield from self._unheld(loop, place)
+        yield from self._unheld(loop, inside)
         self._held = before
-        yield from self._filled(held, place, is_write=True)
+        yield from self._filled(held, place if held.start else inside, is_write=True)
 
     def _unheld(self, loop: Loop, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores inside a loop for which registers are filled, if they are."""
@@ -165,11 +140,30 @@ class VersionWalk:
 
     def _filled(self, held: Registers, place: Place, is_write: bool) -> Iterator[Touch]:
         """Yields the loads that fill registers before a loop, or the stores of what they have after it."""
+        element, blocks = self._scop.arrays[held.array].element, self._launch.blocks
+        axis = vector_axis(held, blocks, element) if is_write and self._version.has_vectors else None
+        if axis is not None and not self._has_whole_vectors(held, axis, vector_width(element), place):
+            axis = None
+        width = vector_width(element) if axis is not None else 1
         for name, items in held.items:
-            place = place.inside((name,), Affine(), 1, items)
+            in_vectors = axis is not None and name == axis.item
+            place = place.inside((name,), Affine(), width if in_vectors else 1, items // width if in_vectors else items)
+        if self._version.ends:
+            place = place.where(is_there(self._version.ends))
         text, loop = self._text_of(held)
         subscripts = tuple(place.index(each) for each in held.subscripts)
-        yield Touch(text, held.array, is_write, None, place, subscripts, held=(loop,))
+        yield Touch(text, held.array, is_write, None, place, subscripts, held=(loop,), width=width)
+
+    def _has_whole_vectors(self, held: Registers, axis: BlockAxis, width: int, place: Place) -> bool:
+        """Returns whether all vectors of elements along the axis are at multiples of 16 bytes and within the launch."""
+        *_, last = held.subscripts
+        numbers = [place.index(last.substitute({axis.item: Affine()}))]
+        numbers += [place.index(end.counted) for end in self._version.ends if end.axis is axis]
+        pitches = (
+            [value_at(each, self._sizes) for each in self._scop.arrays[held.array].shape[-1:]] if len(held.subscripts) > 1 else []
+        )
+        known = [number for each in numbers for number in (each.constant, *(factor for _, factor in each.terms))]
+        return all(number % width == 0 for number in (*known, *pitches))
 
     def _text_of(self, held: Registers) -> tuple[str, str]:
         """Returns the access to the elements in registers, and the name of the loop, for people."""
@@ -228,14 +222,22 @@ class VersionWalk:
             quotient = floor_div(at, inner)
             positions[id(each)] = quotient if each is moving[0] else modulo(quotient, each.extent)
             inner *= each.extent
-        limits = [
-            Compare(">=", each.inside(positions[id(each)], place.index(end))) for each in moving if each.moves for end in ends
-        ]
-        element = replace(element, conditions=(*element.conditions, *limits))
+        inside = self._limited(element, [(each, positions[id(each)]) for each in moving], ends)
         subscripts = tuple(place.index(each.first) + positions.get(id(each), Affine()) for each in tile.dimensions)
         text = f"{tile.array} to shared memory"
-        yield Touch(text, tile.array, False, None, element, subscripts, is_copy=True)
-        yield Touch(text, tile.array, True, tile, element, tuple(positions[id(each)] for each in tile.stored), is_copy=True)
+        yield Touch(text, tile.array, False, None, inside, subscripts, is_copy=True)
+        stored = tuple(positions[id(each)] for each in tile.stored)
+        yield Touch(text, tile.array, True, tile, element if tile.is_cut else inside, stored, is_copy=True)
+
+    def _limited(self, place: Place, along: Sequence[tuple[TileDimension, Affine]], ends: Sequence[Affine]) -> Place:
+        """Returns the place where the elements of a tile are of iterations that there are.
+
+        along: dimensions of the tile, with the number of the element along each.
+        ends: as in `_copy`.
+        """
+        lefts = [place.index(end) for end in ends]
+        limits = [place.index(limit) for each, number in along for limit in each.limits(number, lefts)]
+        return replace(place, conditions=(*place.conditions, *(Compare(">=", each) for each in limits)))
 
     def _copy_ahead(self, found: PipelinedTile, place: Place, ends: Sequence[Affine]) -> Iterator[Touch]:
         """Yields the load and the store by which the threads of a block copy a tile ahead: in vectors where rows of the array begin
@@ -255,12 +257,20 @@ class VersionWalk:
             positions, stored = (*positions[:-1], positions[-1] + one), (*stored[:-1], stored[-1] + one)
         moving = [each for each in tile.dimensions if each.extent > 1]
         where = dict(zip(map(id, moving), positions))
-        limits = [Compare(">=", place.index(end) - where[id(each)]) for each in moving if each.moves for end in ends]
-        inside = replace(copy, conditions=(*copy.conditions, *limits))
+        inside = self._limited(copy, [(each, where[id(each)]) for each in moving], ends)
         subscripts = tuple(place.index(each.first) + where.get(id(each), Affine()) for each in tile.dimensions)
         text = f"{tile.array} to shared memory"
         yield Touch(text, tile.array, False, None, inside, subscripts, is_copy=True, width=width)
-        yield Touch(text, tile.array, True, found, inside if found.order is None else copy, stored, is_copy=True, width=width)
+        yield Touch(
+            text,
+            tile.array,
+            True,
+            found,
+            copy if tile.is_cut or found.order is not None else inside,
+            stored,
+            is_copy=True,
+            width=width,
+        )
 
     def _is_aligned(self, found: PipelinedTile) -> bool:
         """Returns whether rows of the array, and the parts that are copied of them, begin at multiples of a vector."""

@@ -19,6 +19,11 @@ def outer(domain: isl.Set, depth: int) -> isl.Set:
     return domain.project_out(_D.set, depth, dims - depth).reset_tuple_id()
 
 
+def inner(domain: isl.Set, depth: int) -> isl.Set:
+    """Returns the values that the dimensions behind the first `depth` take: { S[i, j, k] } -> { [k] } for depth 2."""
+    return domain.project_out(_D.set, 0, depth).reset_tuple_id()
+
+
 def onto(domain: isl.Set, dims: Sequence[int], name: str) -> isl.Set:
     """Returns the projection of a set onto some of its dimensions: { S[i, j, k] } -> { name[i, k] } for dims 0 and 2."""
     for dim in reversed([d for d in range(domain.dim(_D.set)) if d not in dims]):

@@ -10,6 +10,8 @@ from math import prod
 
 import numpy as np
 
+from polyml.codegen.gpu.block_loops.vector_stores import vector_axis
+from polyml.codegen.gpu.cut_blocks import has_iteration
 from polyml.codegen.interpreter.order import walk
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Program
@@ -76,6 +78,7 @@ class Block:
         rest = np.ones(self.count, bool)
         for self.version, version in enumerate(self.launch.versions):
             mask = np.broadcast_to(holds(version.condition, self.env), self.count)
+            self.launched, self.env = version, {**self.env, **{end.count: value(end.counted, self.env) for end in version.ends}}
             assert not (mask & ~rest).any(), "two versions of one thread"
             rest = rest & ~mask
             self.registers, self.staged = version.registers, (*version.staged, *version.pipelined)
@@ -91,6 +94,8 @@ class Block:
         if not mask.any():
             return
         for node in nodes:
+            if any(node is each for held in self.registers for each in held.start):
+                continue
             if isinstance(node, Instance):
                 self.instance(node, env, mask, items)
             elif isinstance(node, Guard):
@@ -106,9 +111,10 @@ class Block:
         if held is None:
             self.iterations(loop, first, last, env, mask, items)
             return
-        mask = mask & (first <= last)
+        around, mask = mask, mask & (first <= last)
         self.filled.append(held)
-        self.fill(held, env, mask, False)
+        if held.is_loaded(self.scop):
+            self.fill(held, env, around if held.start else mask, False)
         staged = next((s for s in self.staged if s.loop is loop), None)
         if staged is None:
             self.iterations(loop, first, last, env, mask, items)
@@ -122,7 +128,7 @@ class Block:
                 self.iterations(loop, np.full(self.count, chunk), np.minimum(last, chunk + staged.length - 1), here, mask, items)
                 self.tiles = self.tiles[len(staged.tiles) :]
         self.filled.remove(held)
-        self.fill(held, env, mask, True)
+        self.fill(held, env, around if held.start else mask, True)
 
     def ends(self, loop, env):
         low = np.maximum.reduce([np.broadcast_to(value(e, env), self.count) for e in loop.lower])
@@ -146,9 +152,25 @@ class Block:
 
     def fill(self, held, env, mask, is_write):
         names = [name for name, _ in held.items]
+        axis, width = self.vectors(held, env) if is_write and self.launched.has_vectors else (None, 1)
         for at in np.ndindex(*(count for _, count in held.items)):
+            if axis is not None and at[names.index(axis.item)] % width:
+                continue
             here = {**env, **{name: np.full(self.count, each) for name, each in zip(names, at)}}
-            self.request(held.array, held.subscripts, here, mask, is_write)
+            there = mask & holds(has_iteration(self.launched.ends), here) if self.launched.ends else mask
+            self.request(held.array, held.subscripts, here, there, is_write, width)
+
+    def vectors(self, held, env):
+        """The axis along which all elements are stored in whole vectors of 16 bytes, and how many are in one."""
+        array = self.scop.arrays[held.array]
+        axis = vector_axis(held, self.launch.blocks, array.element)
+        if axis is None:
+            return None, 1
+        width = 16 // array.element.size_bytes
+        first = value(held.subscripts[-1], {**env, **{name: 0 for name, _ in held.items}})
+        numbers = [value_at(array.shape[-1], self.sizes) * (len(held.subscripts) > 1), *np.ravel(first)]
+        numbers += [int(np.ravel(value(end.last + 1, env))[0]) for end in self.launched.ends if end.axis is axis]
+        return (axis, width) if all(number % width == 0 for number in numbers) else (None, 1)
 
     def copy(self, tile, env, most):
         shape = [each.extent for each in tile.dimensions]
@@ -156,14 +178,21 @@ class Block:
             element = begin + self.number
             mask = element < prod(shape)
             at = np.unravel_index(np.minimum(element, prod(shape) - 1), shape)
+            stored = mask
             for k, each in enumerate(tile.dimensions):
-                mask = mask & (at[k] <= most) if each.moves else mask
+                mask = mask & self.there(each, at[k], most, env)
             array = self.scop.arrays[tile.array]
             self.count_of(
                 tile.array, self.offset(array, [value(each.first, env) + k for each, k in zip(tile.dimensions, at)]), mask, False
             )
             order = [next(k for k, each in enumerate(tile.dimensions) if each is stored) for stored in tile.stored]
-            self.shared(tile, [at[k] for k in order], mask, True)
+            self.shared(tile, [at[k] for k in order], stored if tile.is_cut else mask, True)
+
+    def there(self, dimension, number, most, env):
+        found = np.ones(self.count, bool)
+        for limit in dimension.limits(variable("number"), [variable("most")] if dimension.moves else []):
+            found = found & (value(limit, {**env, "number": number, "most": np.full(self.count, most or 0)}) >= 0)
+        return found
 
     def copy_ahead(self, found, env, most):
         """Copies a tile that is copied ahead: vectors of rows in order, or elements by blocks of four rows and eight columns."""
@@ -192,13 +221,13 @@ class Block:
                 at[moving[-1]] = at[moving[-1]] + part
                 loaded = inside
                 for k, each in enumerate(tile.dimensions):
-                    loaded = loaded & (at[k] <= most) if each.moves else loaded
+                    loaded = loaded & self.there(each, at[k], most, env)
                 firsts = [value(each.first, env) + k for each, k in zip(tile.dimensions, at)]
                 self.count_of(tile.array, self.offset(array, firsts), loaded, False, width // parts * array.element.size_bytes)
                 places = [at[next(k for k, e in enumerate(tile.dimensions) if e is stored)] for stored in tile.stored]
                 if found.order is not None:
                     places[-1] = np.array([found.order.column(int(each)) for each in places[-1]])
-                self.shared(found, places, loaded if found.order is None else inside, True, width // parts)
+                self.shared(found, places, loaded if found.order is None and not tile.is_cut else inside, True, width // parts)
 
     def instance(self, node, env, mask, items):
         statement = self.scop.statements[node.statement]
@@ -253,8 +282,10 @@ class Block:
                 return [each.index + moved[id(each)] for each in tile.stored]
         return None
 
-    def request(self, array, subscripts, env, mask, is_write):
-        self.count_of(array, self.offset(self.scop.arrays[array], [value(e, env) for e in subscripts]), mask, is_write)
+    def request(self, array, subscripts, env, mask, is_write, width=1):
+        size = self.scop.arrays[array].element.size_bytes * width
+        at = self.offset(self.scop.arrays[array], [value(e, env) for e in subscripts])
+        self.count_of(array, at, mask, is_write, size if width > 1 else 1)
 
     def offset(self, array, at):
         found = np.zeros(self.count, int)

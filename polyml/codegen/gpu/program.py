@@ -16,10 +16,12 @@ import islpy as isl
 from polyml.codegen.astgen.build import nodes_of
 from polyml.codegen.gpu import teams
 from polyml.codegen.gpu.axes import LaunchAxis, fresh, launch_grid
+from polyml.codegen.gpu.block_loops.cut_work import with_tests, without_absent
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
-from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions, WantedLoop, shared_work
+from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions, SharedWork, WantedLoop, shared_work
 from polyml.codegen.gpu.block_tiles import block_tiles
+from polyml.codegen.gpu.cut_blocks import End, EveryBlock, every_block
 from polyml.codegen.gpu.host_loops import as_map, host_loops
 from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged
@@ -48,8 +50,11 @@ class Version:
     fragments: loops whose sums the threads of a block compute together, with matrix instructions.
     filled: what the block copies to shared memory before its threads run the body.
     notes: lines for people, on why the block copies some of what its threads load, and not the rest.
+    ends: of the axes along which the block may have fewer iterations than the body has; elements of the others are zeros, which are not
+        stored.
+    has_vectors: whether the device stores 16 bytes at once.
 
-    If there are any of the four before `notes`, the condition is on the first iterations of the block, not of the thread, so that all
+    If there are loops or copies that threads run together, the condition is on the first iterations of the block, not of the thread, so that all
     threads of a block run the version or none does.
     """
 
@@ -61,6 +66,13 @@ class Version:
     fragments: tuple[Fragments, ...] = ()
     filled: tuple[SharedTile, ...] = ()
     notes: tuple[str, ...] = ()
+    ends: tuple[End, ...] = ()
+    has_vectors: bool = False
+
+    @property
+    def tested(self) -> tuple[Node, ...]:
+        """The body with a test at each instance of whether there is such an iteration."""
+        return with_tests(self.body, (), self.ends) if self.ends else self.body
 
 
 @dataclass(frozen=True)
@@ -173,7 +185,11 @@ def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -
         )
         return Launch(name, host, axes, (_only_version(inside, body, context, scop),), blocks)
     body = reduce(_with_items, items, nest.body)
-    versions = _versions(inside, body, context, items, blocks, _Given(scop, instructions, mapped.copies))
+    every = every_block(mapped, grid, blocks, {*grid.taken, *called, *_names(blocks)}, scop) if items else None
+    if every is not None:
+        again = [_ItemLoop.of(axis, start, every.instances, item) for (axis, start), item in zip(several, called)]
+        every = replace(every, body=reduce(_with_items, again, nest.body))
+    versions = _versions(inside, body, context, items, blocks, _Given(scop, instructions, mapped.copies, every))
     return Launch(name, host, axes, versions, blocks, nest.serial)
 
 
@@ -201,17 +217,23 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
     return tuple(found)
 
 
+def _names(blocks: Sequence[BlockAxis]) -> set[str]:
+    return {name for axis in blocks for name in (axis.block, axis.thread)}
+
+
 @dataclass(frozen=True)
 class _Given:
     """A _Given is a SCoP with what a launch of it may use.
 
     instructions: which it may use that not all devices have.
     copies: the copies to shared memory that marks of the schedule tree ask for; None: there are no marks.
+    every: what a thread runs if each block is taken as whole; None where no block may be that is not.
     """
 
     scop: Scop
     instructions: Instructions
     copies: tuple[BlockCopies, ...] | None
+    every: EveryBlock | None
 
     @property
     def copied_once(self) -> Set[str]:
@@ -254,8 +276,9 @@ def _versions(
     blocks: Sequence[BlockAxis],
     given: _Given,
 ) -> tuple[Version, ...]:
-    """Returns the versions of what a thread runs: one, or, where threads have several items (iterations along an axis), a first one
-    for threads that have all of them, without tests and with elements in registers and shared memory, and one for other threads.
+    """Returns the versions of what a thread runs: one, or, where threads have several items (iterations along an axis) and blocks at the
+    ends of the launch run other loops than others, a first one for threads that have all of them, without tests and with elements in
+    registers and shared memory, and one for other threads.
 
     inside: the instances of the thread.
     context: what is known of the parameters.
@@ -265,6 +288,9 @@ def _versions(
     """
     if not items:
         return (_only_version(inside, body, context, given.scop),)
+    every = _every_block(context, items, blocks, given)
+    if every is not None:
+        return (every,)
     missing = _missing(inside, items).intersect_params(context).params()
     full = context.subtract(missing).coalesce()
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
@@ -300,7 +326,28 @@ def _whole_version(
     once = block_tiles(body, counts, blocks, written, scop)
     filled = tuple(each.tile for each in once if each.is_copied and (given.copies is None or each.tile.array in given.copied_once))
     notes = tuple(map(str, once)) if given.copies is None else ()
-    return Version(TRUE, body, kept, work.staged, work.pipelined, work.fragments, filled, notes)
+    return Version(
+        TRUE, body, kept, work.staged, work.pipelined, work.fragments, filled, notes, has_vectors=given.instructions.vectors
+    )
+
+
+def _every_block(context: isl.Set, items: Sequence[_ItemLoop], blocks: Sequence[BlockAxis], given: _Given) -> Version | None:
+    """Returns what the threads of any block run, whole or not, with loops that they run together; None where that is not possible.
+
+    context: what is known of the parameters.
+    items: the loops over the thread's items, along each axis that has several.
+    blocks: the axes along which a block has more than one iteration.
+    """
+    if given.every is None or not given.every.ends:
+        return None
+    body = tuple(nodes_of(loop_tree.write(given.every.instances.intersect_params(context), given.every.body), context))
+    found = _whole_version(body, context, items, blocks, given)
+    work = SharedWork(found.fragments, found.pipelined, found.staged)
+    cut = None if found.filled or not work else without_absent(work, found.registers, given.every.ends, given.scop)
+    if cut is None:
+        return None
+    tested = with_tests(body, [node for held in found.registers for node in (*held.start, held.loop)], given.every.ends)
+    return replace(found, body=tested, staged=cut.staged, pipelined=cut.pipelined, fragments=cut.fragments, ends=given.every.ends)
 
 
 def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, scop: Scop) -> Version:

@@ -4,6 +4,8 @@
         for a < 4: for b < 4:             ->     for k: for l: for a < 4: for b < 4: acc[a][b] += ...
             C[i + 16*a, j + 16*b] += ...         C[i + 16*a, j + 16*b] = acc[a][b] for all items a, b
 
+Where a statement just before the loop sets the elements, as in `C[i, j] = 0`, it sets the registers, and nothing is loaded.
+
 Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", PLDI 1990. No other thread uses the elements
 in the same launch, since the loops of its grid carry no dependence.
 """
@@ -11,13 +13,18 @@ in the same launch, since the loops of its grid carry no dependence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
-from polyml.codegen.ir.program import Instance, Loop, Node, loops
+from polyml.codegen.ir.program import Instance, Loop, Node, instances, loops
+from polyml.dtypes import PYINT
+from polyml.frontend import syntax
 from polyml.model.core.nest import subvalues
-from polyml.model.core.scop import Access, Gather, Scop
+from polyml.model.core.scop import Access, Gather, Scop, Value
 from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
+
+_OPERATORS = frozenset(("+", "-", "*", "min", "max", "&", "|", "^"))  # which no operands make fail, of numbers of a machine
 
 
 @dataclass(frozen=True)
@@ -28,13 +35,15 @@ class Registers:
     subscripts: those of the elements, expressions of the names around the loop and of the variables in `items`.
     items: pairs of a variable, which numbers the thread's items (iterations) along an axis, and how many items there are; there is
         a register for each combination of items.
-    loop: the loop; the registers are filled only where it runs at least once.
+    loop: the loop; where nothing is in `start`, the registers are filled only where it runs at least once.
+    start: the nodes just before the loop that give the elements their first values, in the registers.
     """
 
     array: str
     subscripts: tuple[Affine, ...]
     items: tuple[tuple[str, int], ...]
     loop: Loop
+    start: tuple[Node, ...] = ()
 
     @property
     def chain(self) -> tuple[Loop, ...]:
@@ -49,6 +58,18 @@ class Registers:
         """The condition that all loops of the chain run, and so the elements are accessed."""
         return conjunction(*(Compare(">=", last - first) for loop in self.chain for first in loop.lower for last in loop.upper))
 
+    def is_loaded(self, scop: Scop) -> bool:
+        """Returns whether the registers are filled from memory: the elements have no first values, or the first of these needs them."""
+        first = next(instances(self.start), None)
+        return first is None or any(each.array == self.array for each in scop.statements[first.statement].reads)
+
+    def outset_at(self, items: Mapping[str, Affine]) -> tuple[Instance, ...]:
+        """Returns the instances in `start`, of one item along each axis. items: { variable in `items` -> the number of the item }."""
+        runs = (run for run in _runs(self.start, {}, dict(self.items)) if run is not None)
+        return tuple(
+            replace(node, point=tuple(each.substitute(names).substitute(items) for each in node.point)) for node, names in runs
+        )
+
     @property
     def innermost(self) -> Loop:
         """The last loop of the chain, which has a thread's items inside it."""
@@ -62,14 +83,44 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
     items: { name of the loop over a thread's items (its iterations along an axis) -> how many there are }.
     """
     table = AccessTable(scop.context)
-    for node in nodes:
+    for number, node in enumerate(nodes):
         if isinstance(node, Instance):
             continue
         found = _of_loop(node, scop, table, items) if isinstance(node, Loop) else None
         if found is not None:
-            yield found
+            starts = takewhile(lambda each: _is_start(each, found, scop, table), reversed(nodes[:number]))
+            yield replace(found, start=tuple(starts)[::-1])
         else:
             yield from registers(node.body, scop, items)
+
+
+def _is_start(node: Node, held: Registers, scop: Scop, table: AccessTable) -> bool:
+    """Returns whether the node gives values to all elements in registers and does nothing else: it reads no other element, and nothing can
+    fail, whatever the elements are.
+    """
+    runs = list(_runs((node,), {}, dict(held.items)))
+    return None not in runs and all(
+        never_fails(scop.statements[run[0].statement].value)
+        and scop.statements[run[0].statement].write.array == held.array
+        and all((each.array, subscripts) == (held.array, held.subscripts) for each, subscripts in _accesses(*run, scop, table))
+        for run in runs
+        if run is not None
+    )
+
+
+def never_fails(value: Value) -> bool:
+    """Returns whether a value can be computed from any numbers."""
+    return all(_is_safe(each) for each in subvalues(value))
+
+
+def _is_safe(value: Value) -> bool:
+    if isinstance(value, Gather) or value.dtype.kind == "c" or isinstance(value, syntax.Call) and not value.dtype.is_float:
+        return False
+    if isinstance(value, syntax.Cast):
+        return not value.operand.dtype.is_float or value.to.is_float
+    if isinstance(value, syntax.Binary):
+        return value.dtype.is_float or value.op in _OPERATORS and value.dtype != PYINT
+    return not isinstance(value, syntax.Unary) or value.dtype != PYINT
 
 
 def instances_of(held: Registers) -> tuple[Instance, ...]:

@@ -57,6 +57,25 @@ class BlockAxis:
         """How many iterations lie between two items of a thread that follow one another."""
         return 1 if self.thread_step > 1 else self.threads
 
+    @property
+    def extent(self) -> int:
+        """How many iterations a block has."""
+        return self.threads * self.items
+
+    @property
+    def position(self) -> Affine:
+        """The number of an item's iteration in the block."""
+        return variable(self.thread) * self.thread_step + self._behind_first
+
+    @property
+    def iteration(self) -> Affine:
+        """An item's iteration."""
+        return variable(self.start) + self._behind_first
+
+    @property
+    def _behind_first(self) -> Affine:
+        return variable(self.item) * self.item_step if self.item else Affine()
+
 
 @dataclass(frozen=True)
 class TileDimension:
@@ -69,6 +88,8 @@ class TileDimension:
     moves: whether the subscript has the loop's variable, so that the last chunk may have fewer elements.
     step: what an iteration of the loop adds to the subscript, if it moves.
     spare: how many elements a chunk of one iteration has besides the first one, if it moves.
+    more: in a block at the end of a launch, how many elements more the axis of the block has behind the tile's last one: less than 0
+        where some of the tile are of no iteration. None: the tile has none of these.
     """
 
     first: Affine
@@ -77,6 +98,17 @@ class TileDimension:
     moves: bool = False
     step: int = 1
     spare: int = 0
+    more: Affine | None = None
+
+    def limits(self, number: Affine, lefts: Sequence[Affine]) -> list[Affine]:
+        """Returns expressions that are all at least 0 where the element with this number, from the tile's first one on, is of iterations that
+        there are.
+
+        lefts: how many iterations the loop has from the chunk's second one on, by each of its ends that a chunk may exceed.
+        """
+        more = self.more or Affine()
+        found = [self.inside(number, left) + more for left in lefts] if self.moves else []
+        return found if self.more is None else [*found, self.more + (self.extent - 1) - number]
 
     def inside(self, number: Affine, left: Affine) -> Affine:
         """Returns an expression that is at least 0 where the element with this number, from the tile's first one on, is of a chunk's
@@ -134,6 +166,11 @@ class SharedTile:
         firsts = ((each.first.substitute(names), each.extent - 1) for each in self.dimensions)
         ends = ((first, first + more) for first, more in firsts)
         return f"{self.array}[{', '.join(str(low) if low == high else f'{low}..{high}' for low, high in ends)}]"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the block may have fewer iterations than others: the tile then has zeros in place of what no iteration reads."""
+        return any(each.more is not None for each in self.dimensions)
 
     @property
     def elements(self) -> int:

@@ -51,7 +51,7 @@ def run(
                 for start in some_order(list(threads(each, here))):
                     for version in each.versions:
                         if version.condition.evaluate({**here, **start}):
-                            walk(Program(scop, version.body), {**here, **start}, visit)
+                            walk(Program(scop, version.tested), {**here, **start}, visit)
                 continue
             for block in some_order(blocks(each, here)):
                 run_block(each, name, some_order(block), memory)

@@ -21,4 +21,4 @@ class Device:
 
     def instructions(self, model: Model) -> Instructions:
         """Returns the instructions that launches for a kernel may use and that not all devices have."""
-        return Instructions(model.reductions, copies=True) if self.dialect == "cuda" else PLAIN
+        return Instructions(model.reductions, copies=True, vectors=True) if self.dialect == "cuda" else PLAIN

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import polyml
+from benchmarks.gpu import programs
 from polyml.schedule.gpu import launch_plan
 from tests.cuda.emulator.compiler import compiler
 from tests.cuda.emulator.counts import by_array
@@ -65,6 +66,53 @@ def test_sizes_need_not_be_multiples_of_tiles_and_vectors(rows, columns, depth, 
     A, B = operands(BF16, (rows, depth), (depth, columns))
     found, _ = ran(product, np.zeros((rows, columns), np.float32), A, B)
     assert within(found, 0, A, B, "ik,kj->ij")
+
+
+SIZES = [(33, 67, 17), (31, 63, 1), (64, 65, 0), (1, 1, 5), (36, 68, 12), (64, 96, 33)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("rows, columns, depth", SIZES)
+def test_blocks_at_the_edge_copy_zeros_and_store_what_there_is(rows, columns, depth, order, monkeypatch):
+    """The emulator raises for an access out of bounds, and for an element that is read and was never written: C is not read."""
+    monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    A, B = (np.round(8 * each) for each in operands(np.float32, (rows, depth), (depth, columns)))
+    found, _ = ran(programs.product, np.full((rows, columns), np.nan, np.float32), A, B, Run(order, 5))
+    assert np.array_equal(found, A @ B)
+
+
+@pytest.mark.parametrize("rows, columns, depth", SIZES)
+def test_matrix_instructions_begin_with_first_values(rows, columns, depth, one_warp):
+    A, B = operands(BF16, (rows, depth), (depth, columns))
+    found, _ = ran(programs.product_of_halves, np.full((rows, columns), np.nan, np.float32), A, B)
+    assert within(found, 0, A, B, "ik,kj->ij")
+
+
+def part_of_rows(C, A, B, n):
+    for i in range(C.shape[0]):
+        for j in range(n):
+            C[i, j] = 2 * C[i, j]
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+@pytest.mark.parametrize("columns", [31, 34, 36, 62])
+def test_elements_behind_the_last_iteration_stay_as_they_are(columns, monkeypatch):
+    monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    C, A, B = (np.round(8 * each) for each in operands(np.float32, (40, 64), (40, 20), (20, 64)))
+    wanted = C.copy()
+    wanted[:, :columns] = 2 * C[:, :columns] + A @ B[:, :columns]
+    with emulated(Emulator(Run())):
+        polyml.kernel(part_of_rows, target="cuda", fallback="error", cache=False)(C, A, B, columns)
+    assert np.array_equal(C, wanted)
+
+
+def test_numbers_that_are_not_finite_reach_no_other_elements(monkeypatch):
+    monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    A, B = operands(np.float32, (33, 17), (17, 35))
+    A[32, 3], B[4, 34] = np.nan, np.nan
+    found, _ = ran(programs.product, np.zeros((33, 35), np.float32), A, B)
+    assert np.array_equal(np.isfinite(found), np.isfinite(A @ B))
 
 
 def test_operands_may_be_transposed(one_warp):

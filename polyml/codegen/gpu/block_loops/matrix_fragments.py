@@ -80,6 +80,13 @@ class Fragments:
         return SLOTS * sum(each.elements * scop.arrays[each.array].element.size_bytes for each in tiles)
 
     @property
+    def has_pairs(self) -> bool:
+        """Whether two neighbouring columns of the product, whose sums a lane has, are beside each other in memory."""
+        *outer, last = self.sums.subscripts
+        column = self.columns.start
+        return dict(last.terms).get(column) == 1 and not any(column in each.names for each in outer)
+
+    @property
     def extents(self) -> tuple[int, int]:
         """The rows and columns of the product that a warp computes."""
         return _extent(self.rows) // self.warps[0], _extent(self.columns) // self.warps[1]

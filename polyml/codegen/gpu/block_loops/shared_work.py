@@ -24,10 +24,12 @@ class Instructions:
 
     sums: updates whose order is free, by the names of the statements, that may be done with matrix instructions.
     copies: whether there are asynchronous copies to shared memory.
+    vectors: whether a thread stores 16 bytes at once.
     """
 
     sums: Mapping[str, Reduction] = field(default_factory=dict)
     copies: bool = False
+    vectors: bool = False
 
 
 PLAIN = Instructions()

@@ -21,6 +21,7 @@ from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
 from polyml.codegen.gpu.text.block_loops import fragment_loops, pipelined_loops
+from polyml.codegen.gpu.text.block_loops.held_sums import HeldSums
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, declaration
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import definitions
@@ -28,8 +29,8 @@ from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
 from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.text.teams import TeamText, stored_parts, written
-from polyml.codegen.gpu.text.thread_starts import thread_starts
-from polyml.codegen.gpu.text.values import Needs, Text, Values
+from polyml.codegen.gpu.text.thread_starts import block_counts, thread_starts
+from polyml.codegen.gpu.text.values import Needs, Values
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.private_elements import private_elements
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
@@ -79,7 +80,6 @@ class _KernelText:
         self._known = _running(launch, scop)
         self._begin(launch.versions[0] if launch.versions else Version(TRUE, ()))
         self._tells_lines = len(source_lines(launch, scop)) > 1
-        self._filled: list[Registers] = []
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
         self._reads: dict[str, str] = {}  # name of a tile that is copied ahead -> the element that a thread reads
         self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
@@ -152,8 +152,8 @@ class _KernelText:
             return
         first, *others = self._launch.versions
         if not others:
-            for node in first.body:
-                yield from self._lines(node)
+            yield from block_counts(first.ends, self._around)
+            yield from self._after_copies(first)
             return
         yield f"if ({condition(self._renamed(first.condition), self._use)}) {{"
         yield from (_STEP + line for line in self._after_copies(first))
@@ -181,6 +181,7 @@ class _KernelText:
         self._version, self._registers, self._staged = version, version.registers, version.staged
         is_whole = version is next(iter(self._launch.versions), None)
         self._unrolled = {axis.item for axis in self._launch.blocks if is_whole and axis.items > 1}
+        self._filled: list[Registers] = []  # whose loops are being written
         self._loop_names: Mapping[int, str] = loop_names(version, self._launch, self._call(self._outer), self._scop)
 
     def _call(self, names: Mapping[str, str]) -> Mapping[str, str]:
@@ -191,6 +192,8 @@ class _KernelText:
 
     def _lines(self, node: Node) -> Iterator[str]:
         """Yields the C lines of a node, without indentation around them."""
+        if any(node is each for held in self._registers if held not in self._filled for each in held.start):
+            return  # with the loop, whose registers it sets
         if isinstance(node, Instance):
             yield from self._instance(node)
         elif isinstance(node, Guard):
@@ -243,29 +246,23 @@ class _KernelText:
         self._shared[name] = f"{self._dialect.shared}{kind} {name}[{length}];"
 
     def _with_registers(self, held: Registers) -> Iterator[str]:
-        """Yields the C lines of a loop, between lines that load elements into registers and lines that store these; all of them
-        behind a test of whether the loop runs.
+        """Yields the C lines of a loop, between lines that give elements in registers their first values and lines that store them; all of
+        them behind a test of whether the loop runs, unless the elements are set in any case.
         """
-        loop, element = held.loop, self._scop.arrays[held.array].element
-        kind, name = self._dialect.register_type(element), f"{named(held.array)}_held"
-        sizes = "".join(f"[{count}]" for _, count in held.items)
         self._filled.append(held)
-        memory = self._element(held.array, [self._values.index(each) for each in held.subscripts])
-        register = name + "".join(f"[{item}]" for item, _ in held.items)
-        yield f"if ({condition(self._renamed(held.runs), self._use)}) {{"
-        loaded = self._values.loaded(memory, element).text
-        if held.items:
-            yield f"{_STEP}{kind} {name}{sizes};"
-            yield from (_STEP + line for line in self._for_items(held, f"{register} = {loaded};"))
-        else:
-            yield f"{_STEP}{kind} {name} = {loaded};"
-        before, self._held[held.array] = self._held.get(held.array), register
-        yield from (_STEP + line for line in self._lines(loop))
+        text = HeldSums(held, self._launch.blocks, self._version.ends, self._version.has_vectors, self._around)
+        runs, lines = f"if ({condition(self._renamed(held.runs), self._use)}) {{", [text.declared()]
+        lines += text.loaded() if held.is_loaded(self._scop) else ()
+        before, self._held[held.array] = self._held.get(held.array), text.register
+        lines += (line for node in held.start for line in self._lines(node))
+        if not held.items and len(lines) > 1 and lines[1].startswith(f"{text.register} = "):
+            lines[:2] = [lines[0].replace(f"{text.register};", lines[1])]
+        inside = list(self._lines(held.loop))
         self._held |= {held.array: before} if before else {}
         self._held.pop("" if before else held.array, None)
-        stored = self._values.stored(Text(register), element)
-        yield from (_STEP + line for line in self._for_items(held, f"{memory} = {stored};"))
-        yield "}"
+        lines += [runs, *(_STEP + line for line in inside), "}"] if held.start else inside
+        lines += text.stored()
+        yield from lines if held.start else (runs, *(_STEP + line for line in lines), "}")
 
     def _chunks(self, tiles: Staged) -> Iterator[str]:
         """Yields the C lines of a loop in chunks: for each chunk, the block of threads copies the chunk's tiles to shared memory,
@@ -293,7 +290,17 @@ class _KernelText:
         left, right = (self._tile_name(each.tile) for each in (found.left, found.right))
         for operand, name in ((found.left, left), (found.right, right)):
             self._shared[name] = fragment_loops.declaration(operand, name, self._around)
-        yield from fragment_loops.fragment_loop(found, (left, right), len(self._version.body) > 1, self._around)
+
+        def first_values(register: str) -> list[str]:
+            self._held[found.sums.array] = register
+            items = {item: Affine() for item, _ in found.sums.items}
+            lines = [line for each in found.sums.outset_at(items) for line in self._instance(each)]
+            del self._held[found.sums.array]
+            return lines
+
+        fenced = len(self._version.body) > 1 + len(found.sums.start)
+        self._filled.append(found.sums)
+        yield from fragment_loops.fragment_loop(found, (left, right), fenced, self._around, self._version.ends, first_values)
 
     def _ahead(self, found: Pipelined) -> Iterator[str]:
         """Yields the C lines of a loop whose tiles are copied ahead."""
@@ -318,15 +325,6 @@ class _KernelText:
         """What parts of the text that have modules of their own need of the kernel."""
         threads = prod(axis.threads for axis in self._launch.axes[:3])
         return Surroundings(self._scop, self._dialect, self._values, self._renamed, self._use, threads)
-
-    def _for_items(self, held: Registers, line: str) -> Iterator[str]:
-        """Yields C lines of unrolled loops over a thread's items (its iterations along each axis), with the given line inside."""
-        indent = ""
-        for item, count in held.items:
-            yield f"{indent}#pragma unroll"
-            yield f"{indent}for (int {item} = 0; {item} < {count}; {item}++)"
-            indent += _STEP
-        yield indent + line
 
     def _block(self, head: str, body: Sequence[Node]) -> Iterator[str]:
         """Yields the line `head` and the lines of the nodes, in braces unless they are one line."""

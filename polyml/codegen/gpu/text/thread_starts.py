@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyml.codegen.gpu.axes import LaunchAxis
+from polyml.codegen.gpu.cut_blocks import End
 from polyml.codegen.gpu.program import Launch
+from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings
 from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.codegen.gpu.text.integers import extreme
 from polyml.codegen.gpu.text.names import block_number, first_block, named
+from polyml.quasi_affine.affine import Affine
 
 
 def thread_starts(launch: Launch, dialect: Dialect, firsts: Sequence[int], shares: bool) -> Iterator[str]:
@@ -34,6 +38,13 @@ def thread_starts(launch: Launch, dialect: Dialect, firsts: Sequence[int], share
         yield f"const {index} {named(axis.start)} = {block}{f' + {own}{step}' if own else ''};"
     if shared or launch.team and shares:
         yield f"const int thread = {_linear(launch, dialect)};"
+
+
+def block_counts(ends: Sequence[End], around: Surroundings) -> Iterator[str]:
+    """Yields the C declarations of how many iterations a block has along each axis where it may have fewer than others."""
+    for end in ends:
+        count = extreme("min", [around.renamed(end.counted), Affine(end.axis.extent)], around.use)
+        yield f"const int {end.count} = {count};"
 
 
 def _linear(launch: Launch, dialect: Dialect) -> str:

@@ -5,45 +5,99 @@ Fragments   ->   load_matrices(left[e1], &A_tile[slot][...]); multiply_matrices_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
 from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, SLOTS, Fragments, Operand
+from polyml.codegen.gpu.cut_blocks import End, has_first
 from polyml.codegen.gpu.text.block_loops.tile_copies import Ring, Surroundings, VectorCopy, copied_ahead
-from polyml.codegen.gpu.text.integers import condition
+from polyml.codegen.gpu.text.integers import condition, factor
 from polyml.codegen.gpu.text.names import named
-from polyml.codegen.gpu.text.values import Text
-from polyml.quasi_affine.affine import Affine, Compare, conjunction
+from polyml.dtypes import F32, DType
+from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
 
 _STEP = "    "
 
 
-def fragment_loop(found: Fragments, names: tuple[str, str], fenced: bool, around: Surroundings) -> Iterator[str]:
+def fragment_loop(
+    found: Fragments,
+    names: tuple[str, str],
+    fenced: bool,
+    around: Surroundings,
+    ends: Sequence[End],
+    first_values: Callable[[str], list[str]],
+) -> Iterator[str]:
     """Yields the C lines of a product: the warps load the sums, add to them chunk by chunk, and store them.
 
     names: of the tiles of the left and the right operand.
     fenced: whether the thread runs something before or behind it, so that the threads have to wait for one another.
+    ends: of the axes along which the block may have fewer iterations.
+    first_values: returns the lines that set a register to the first value of the sum that belongs to a thread's first iterations.
     """
     loop, barrier = found.loop, around.dialect.barrier
     copies = [VectorCopy(each.tile, each.order, name) for each, name in zip((found.left, found.right), names)]
     ring = Ring(loop, found.chunk, CHUNK, SLOTS)
     lowers, uppers = ([around.renamed(each) for each in ends] for ends in (loop.lower, loop.upper))
     runs = conjunction(*(Compare(">=", last - first) for first in lowers for last in uppers))
-    yield f"if ({condition(runs, around.use)}) {{"
-    for line in _starts(found):
-        yield _STEP + line
-    held = f"{named(found.sums.array)}_held"
-    m, n = found.parts
-    yield f"{_STEP}float {held}[{m}][{n}][{len(found.instruction.sums.rows)}];"
-    element, register = around.scop.arrays[found.sums.array].element, f"{held}[e0][e1][e2]"
-    memory = around.values.element(found.sums.array, [around.values.index(each) for each in _at_first_item(found)])
-    if fenced:
-        yield f"{_STEP}{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"
-    yield from (_STEP + line for line in _for_sums(found, around, f"{register} = {around.values.loaded(memory, element).text};"))
-    yield from (_STEP + line for line in copied_ahead(copies, ring, around, _chunk(found, copies, held, around)))
-    yield from (_STEP + line for line in _for_sums(found, around, f"{memory} = {around.values.stored(Text(register), element)};"))
-    if fenced:
-        yield f"{_STEP}{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"
+    run = f"if ({condition(runs, around.use)}) {{"
+    held, (m, n) = f"{named(found.sums.array)}_held", found.parts
+    fence = [f"{barrier}  // {named(found.sums.array)}: written by all threads before any reads what another has written"] * fenced
+    lines = [*_starts(found), f"float {held}[{m}][{n}][{len(found.instruction.sums.rows)}];", *fence]
+    there = condition(around.renamed(has_first(ends)), around.use) if ends else ""
+    if found.sums.is_loaded(around.scop):
+        loaded = around.values.loaded(_sum(found, around), _element(found, around)).text
+        lines += _for_sums(found, around, [f"{_register(held)} = {f'{there} ? {loaded} : 0' if there else loaded};"])
+    if found.sums.start:
+        lines += _for_sums(found, around, first_values(_register(held)))
+    inside = list(copied_ahead(copies, ring, around, _chunk(found, copies, held, around)))
+    lines += [run, *(_STEP + line for line in inside), "}"] if found.sums.start else inside
+    lines += [*_stores(found, held, there, ends, around), *fence]
+    yield "{" if found.sums.start else run
+    yield from (_STEP + line for line in lines)
+    yield "}"
+
+
+def _register(held: str, more: int = 0) -> str:
+    """Returns the C text of a sum in its register. more: added to its number in its small matrix."""
+    return f"{held}[e0][e1][e2{f' + {more}' if more else ''}]"
+
+
+def _element(found: Fragments, around: Surroundings) -> DType:
+    return around.scop.arrays[found.sums.array].element
+
+
+def _sum(found: Fragments, around: Surroundings, names: Mapping[str, Affine] = MappingProxyType({})) -> str:
+    """Returns the C text of a sum in memory. names: { name of a first iteration -> what stands in its place }."""
+    subscripts = [around.values.index(each.substitute(names)) for each in _at_first_item(found)]
+    return around.values.element(found.sums.array, subscripts)
+
+
+def _stores(found: Fragments, held: str, there: str, ends: Sequence[End], around: Surroundings) -> Iterator[str]:
+    """Yields the C lines that store the sums, two at once where rows in memory allow it.
+
+    there: the C text of a test of whether a sum is one of the launch; "" where all are.
+    """
+
+    def tested(line: str) -> list[str]:
+        return [f"if ({there})", _STEP + line] if there else [line]
+
+    single = _for_sums(found, around, tested(f"{_sum(found, around)} = {_register(held)};"))
+    if not found.has_pairs:
+        yield from single
+        return
+    first = _sum(found, around, {each.start: variable(each.block) for each in (found.rows, found.columns)})
+    tests = [f"({around.dialect.unsigned(64)})&{first} % {2 * F32.size_bytes} == 0"]
+    if len(found.sums.subscripts) > 1:
+        pitch = around.values.affine(around.scop.arrays[found.sums.array].shape[-1])
+        tests.append(f"{factor(around.renamed(pitch), around.use)} % 2 == 0")
+    tests += [f"{end.count} % 2 == 0" for end in ends if end.axis is found.columns]
+    yield f"if ({' && '.join(tests)}) {{"
+    pair = f"{around.use('store_pair_f32')}(&{_sum(found, around)}, {_register(held)}, {_register(held, 1)});"
+    yield from (_STEP + line for line in _for_sums(found, around, tested(pair), 2))
+    yield "}"
+    yield "else {"
+    yield from (_STEP + line for line in single)
     yield "}"
 
 
@@ -75,21 +129,22 @@ def _at_first_item(found: Fragments) -> list[Affine]:
     return [each.substitute({item: Affine() for item, _ in found.sums.items}) for each in found.sums.subscripts]
 
 
-def _for_sums(found: Fragments, around: Surroundings, line: str) -> Iterator[str]:
-    """Yields C lines that run a line for each sum that a lane has, with the sum's row and column under the names of the thread's first
+def _for_sums(found: Fragments, around: Surroundings, lines: Sequence[str], step: int = 1) -> Iterator[str]:
+    """Yields C lines that run lines for each sum that a lane has, with the sum's row and column under the names of the thread's first
     iterations.
     """
     layout, index = found.instruction.sums, around.dialect.index
     indent = ""
     for name, count in zip(("e0", "e1", "e2"), (*found.parts, len(layout.rows))):
         yield f"{indent}#pragma unroll"
-        yield f"{indent}for (int {name} = 0; {name} < {count}; {name}++)" + (" {" if name == "e2" else "")
+        more = f"{name} += {step}" if step > 1 and name == "e2" else f"{name}++"
+        yield f"{indent}for (int {name} = 0; {name} < {count}; {more})" + (" {" if name == "e2" else "")
         indent += _STEP
     row = f"{_warp_row(found)} + e0*{found.instruction.rows} + lane / 4{_by_bits('e2', layout.rows)}"
     column = f"{_warp_column(found)} + e1*{found.instruction.columns} + lane % 4 * {layout.step}{_by_bits('e2', layout.columns)}"
     yield f"{indent}const {index} {named(found.rows.start)} = {found.rows.block} + {row};"
     yield f"{indent}const {index} {named(found.columns.start)} = {found.columns.block} + {column};"
-    yield indent + line
+    yield from (indent + line for line in lines)
     yield indent[len(_STEP) :] + "}"
 
 

@@ -28,6 +28,18 @@ __device__ void copy_element(T *to, const T *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T)) : "memory");
 }"""
+_COPY_ELEMENT_OR_ZERO = """
+template <typename T>
+__device__ void copy_element_or_zero(T *to, const T *from, bool is_there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T)), "r"(is_there ? (int)sizeof(T) : 0) : "memory");
+}"""
+_STORE_VECTOR = """
+__device__ void FUNCTION(TYPE *to, PARAMETERS)
+{
+    *(VECTOR *)to = make_VECTOR(VALUES);
+}"""
+STORED = {"f32": ("float", "float4"), "i32": ("int", "int4"), "u32": ("unsigned int", "uint4"), "f64": ("double", "double2")}
 _COMMIT_COPIES = """
 __device__ void commit_copies()
 {
@@ -55,6 +67,7 @@ def instruction(name: str) -> str | None:
     fixed = {
         "copy_vector": _COPY_VECTOR,
         "copy_element": _COPY_ELEMENT,
+        "copy_element_or_zero": _COPY_ELEMENT_OR_ZERO,
         "commit_copies": _COMMIT_COPIES,
         "load_matrices": _LOAD.replace("NAME", "load_matrices").replace("TRANS", ""),
         "load_matrices_transposed": _LOAD.replace("NAME", "load_matrices_transposed").replace("TRANS", "trans."),
@@ -63,6 +76,13 @@ def instruction(name: str) -> str | None:
         return found.lstrip("\n")
     if match := re.fullmatch(r"wait_for_copies_(\d)", name):
         return _WAIT.replace("NUMBER", match[1]).lstrip("\n")
+    stores = {f"store_vector_{kind}": each for kind, each in STORED.items()} | {"store_pair_f32": ("float", "float2")}
+    if name in stores:
+        element, vector = stores[name]
+        values = "abcd"[: int(vector[-1])]
+        made = _STORE_VECTOR.replace("FUNCTION", name).replace("TYPE", element).replace("VECTOR", vector)
+        made = made.replace("PARAMETERS", ", ".join(f"{element} {each}" for each in values))
+        return made.replace("VALUES", ", ".join(values)).lstrip("\n")
     multiply = {f"multiply_matrices_{dtype.name}": each for dtype, each in INSTRUCTIONS.items()}.get(name)
     if multiply is None:
         return None

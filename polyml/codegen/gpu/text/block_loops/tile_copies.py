@@ -15,7 +15,7 @@ from polyml.codegen.gpu.block_loops.pipelined_tiles import ROWS
 from polyml.codegen.gpu.block_loops.swizzles import GROUPS, VECTOR_BYTES
 from polyml.codegen.gpu.shared_tiles import SharedTile, TileDimension
 from polyml.codegen.gpu.text.dialect import Dialect
-from polyml.codegen.gpu.text.integers import condition, extreme, factor
+from polyml.codegen.gpu.text.integers import Rename, condition, extreme, factor
 from polyml.codegen.gpu.text.values import Values
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.scop import Scop
@@ -37,7 +37,7 @@ class Surroundings:
     scop: Scop
     dialect: Dialect
     values: Values
-    renamed: Callable[[Affine], Affine]
+    renamed: Rename
     use: Callable[[str], str]
     threads: int
 
@@ -66,18 +66,21 @@ def copy_lines(tile: SharedTile, name: str, ends: Sequence[Affine], around: Surr
     numbers = [variable(f"e{k}") for k in range(len(moving))]
     at = dict(zip(map(id, moving), numbers))
     subscripts = [each.first + at.get(id(each), Affine()) for each in tile.dimensions]
-    along = [each.inside(number, last) for each, number in zip(moving, numbers) if each.moves for last in ends]
-    there = conjunction(*(Compare(">=", around.renamed(each)) for each in along))
+    limits = [limit for each, number in zip(moving, numbers) for limit in each.limits(number, ends)]
+    there = condition(conjunction(*(Compare(">=", around.renamed(each)) for each in limits)), around.use)
     yield f"for (int e = thread; e < {tile.elements}; e += {around.threads}) {{"
     inner = 1
     for each, number in reversed(list(zip(moving, numbers))):
         quotient = "e" if inner == 1 else f"e / {inner}"
         yield f"{_STEP}const int {number} = {quotient if each is moving[0] else f'{quotient} % {each.extent}'};"
         inner *= each.extent
-    if ends:
-        yield f"{_STEP}if ({condition(there, around.use)})"
     source = around.values.element(tile.array, [around.values.index(each) for each in subscripts])
-    yield f"{_STEP * (2 if ends else 1)}{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)} = {source};"
+    target = f"{name}{''.join(f'[{at[id(each)]}]' for each in tile.stored)}"
+    if tile.is_cut:
+        yield f"{_STEP}{target} = {there} ? {source} : 0;"
+    else:
+        yield from [f"{_STEP}if ({there})"] if limits else []
+        yield f"{_STEP * (2 if limits else 1)}{target} = {source};"
     yield "}"
 
 
@@ -176,8 +179,10 @@ class VectorCopy:
         across = moving[-1].extent // width
         rounds = _Rounds.of(moving[0].extent * across, around.threads, across, 1)
         yield from rounds.head((f"{{}} / {across}", f"{{}} % {across} * {width}"))
-        source, left = _source(self.tile, ring, around, rounds)
-        count = f"{around.use('min_index')}({left}, {width})" if moving[-1].moves else f"{left} > 0 ? {width} : 0"
+        source, (above, along) = _source(self.tile, ring, around, rounds)
+        ends = [around.renamed(each + 1) for each in along]
+        count = extreme("min", [*ends, Affine(width)], around.use) if ends else str(width)
+        count = f"{_test(above, around)} ? {count} : 0" if above else count
         target = self.element(_filled(ring), rounds.row, "e1")
         yield from rounds.body(f"{around.use('copy_vector')}(&{target}, {source}, {count}, {self.name}_aligned);")
 
@@ -213,10 +218,14 @@ class ElementCopy:
             quotients = [f"{{}} / {each}" if each > 1 else "{}" for each in inner]
             places = [f"{each} % {extents[k]}" if k else each for k, each in enumerate(quotients)]
         yield from rounds.head(places)
-        source, left = _source(self.tile, ring, around, rounds)
+        source, limits = _source(self.tile, ring, around, rounds)
+        there = _test([limit for some in limits for limit in some], around)
         at = {id(each): f"e{k}" if k else rounds.row for k, each in enumerate(moving)}
         target = f"{self.name}[{_filled(ring)}]" + "".join(f"[{at[id(each)]}]" for each in self.tile.stored)
-        yield from rounds.body(f"if ({left} > 0)", f"{_STEP}{around.use('copy_element')}(&{target}, {source});")
+        if self.tile.is_cut:
+            yield from rounds.body(f"{around.use('copy_element_or_zero')}(&{target}, {source}, {there});")
+        else:
+            yield from rounds.body(f"if ({there})", f"{_STEP}{around.use('copy_element')}(&{target}, {source});")
 
 
 @dataclass(frozen=True)
@@ -278,26 +287,30 @@ def _filled(ring: Ring) -> str:
     return f"slot > 0 ? slot - 1 : {ring.slots - 1}" if ring.slots > 2 else "1 - slot"
 
 
-def _source(tile: SharedTile, ring: Ring, around: Surroundings, rounds: _Rounds) -> tuple[str, str]:
+def _source(tile: SharedTile, ring: Ring, around: Surroundings, rounds: _Rounds) -> tuple[str, tuple[list[Affine], list[Affine]]]:
     """Returns the C text of the address in global memory of the element whose numbers in the tile are e0 and so on, in the chunk that
-    is copied, e rounds later where copies are in rounds; and that of how many iterations of the loop there are from its own on, at most
-    0 where there are none.
+    is copied, e rounds later where copies are in rounds; and expressions that are at least 0 where it is of iterations that there are:
+    those of all numbers but the last, and those of the last.
 
     The address is the sum of one that is the same in all rounds and of rows of the array, which threads do not have to compute.
     """
     moving = _extended(tile)
-    numbers = {id(each): variable(f"e{k}") for k, each in enumerate(moving)}
+    numbers = [variable(f"e{k}") for k in range(len(moving))]
+    first = dict(zip(map(id, moving), numbers))
     later = {ring.chunk: variable(ring.chunk) + ring.ahead}
-    subscripts = [each.first.substitute(later) + numbers.get(id(each), Affine()) for each in tile.dimensions]
-    along = next(numbers[id(each)] for each in moving if each.moves)
-    several = rounds.count is not None and rounds.count > 1
-    if several and moving[0].moves:
-        along = along + variable("e") * rounds.step
-    left = [around.renamed(last + 1 - later[ring.chunk]) - along for last in ring.loop.upper]
+    subscripts = [each.first.substitute(later) + first.get(id(each), Affine()) for each in tile.dimensions]
     source = f"&{around.values.element(tile.array, [around.values.index(each) for each in subscripts])}"
-    if several:
+    if rounds.count is not None and rounds.count > 1:
+        numbers[0] = numbers[0] + variable("e") * rounds.step
         source += f" + e*{_bracketed(_pitch(tile, around, rounds.step))}"
-    return source, extreme("min", left, around.use)
+    lefts = [last - later[ring.chunk] for last in ring.loop.upper]
+    limits = [each.limits(number, lefts) for each, number in zip(moving, numbers)]
+    return source, ([limit for some in limits[:-1] for limit in some], limits[-1])
+
+
+def _test(limits: Sequence[Affine], around: Surroundings) -> str:
+    """Returns the C text of the condition that all expressions are at least 0."""
+    return condition(conjunction(*(Compare(">=", around.renamed(each)) for each in limits)), around.use)
 
 
 def _pitch(tile: SharedTile, around: Surroundings, rows: int = 1) -> str:
