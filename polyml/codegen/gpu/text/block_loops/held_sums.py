@@ -5,8 +5,9 @@ Registers   ->   C_held[j_item][i_item] = 0.0f; ... store_vector_f32(&C[...], C_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
 from polyml.codegen.gpu.block_loops.vector_stores import vector_axis, vector_width
@@ -18,7 +19,7 @@ from polyml.codegen.gpu.text.integers import condition, factor
 from polyml.codegen.gpu.text.names import named
 from polyml.codegen.gpu.text.values import Text
 from polyml.dtypes import DType
-from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.affine import Affine, variable
 
 _STEP = "    "
 
@@ -61,8 +62,18 @@ class HeldSums:
     def _element(self) -> DType:
         return self.around.scop.arrays[self.held.array].element
 
-    def _memory(self) -> str:
-        return self.around.values.element(self.held.array, [self.around.values.index(each) for each in self.held.subscripts])
+    def _memory(self, names: Mapping[str, Affine] = MappingProxyType({})) -> str:
+        """Returns the C text of an item's element in memory. names: { name in its subscripts -> what stands in its place }."""
+        subscripts = [self.around.values.index(each.substitute(names)) for each in self.held.subscripts]
+        return self.around.values.element(self.held.array, subscripts)
+
+    @property
+    def _again(self) -> dict[str, Affine]:
+        """{ name of a thread's first iteration -> the same, in a variable that compilers know nothing of }, so that they do not keep addresses
+        of elements in registers while the loop runs.
+        """
+        starts = [axis.start for axis in self.blocks if any(axis.start in each.names for each in self.held.subscripts)]
+        return {start: variable(f"{start}_again") for start in starts} if self.has_vectors and self.held.items else {}
 
     def loaded(self) -> Iterator[str]:
         """Yields the C lines that load the elements, or zeros in place of those of no iteration."""
@@ -71,7 +82,10 @@ class HeldSums:
 
     def stored(self) -> Iterator[str]:
         """Yields the C lines that store the elements: in vectors of 16 bytes where rows in memory and those of a thread allow it."""
-        store = [f"{self._memory()} = {self.around.values.stored(Text(self.register), self._element)};"]
+        index = self.around.dialect.index
+        for start, name in self._again.items():
+            yield f"const {index} {name} = {self.around.use('again')}({named(start)});"
+        store = [f"{self._memory(self._again)} = {self.around.values.stored(Text(self.register), self._element)};"]
         if self._there:
             store = [f"if ({self._there})", _STEP + store[0]]
         single = list(for_items(self.held.items, store))
@@ -89,9 +103,7 @@ class HeldSums:
     def _is_aligned(self, axis: BlockAxis) -> str:
         """Returns the C text of a test of whether all vectors of the thread are at multiples of 16 bytes, and of elements that there are."""
         around, zero = self.around, {item: Affine() for item, _ in self.held.items}
-        first = around.values.element(
-            self.held.array, [around.values.index(each.substitute(zero)) for each in self.held.subscripts]
-        )
+        first = self._memory({**self._again, **zero})
         tests = [f"({around.dialect.unsigned(64)})&{first} % {VECTOR_BYTES} == 0"]
         if len(self.held.subscripts) > 1:
             pitch = around.values.affine(around.scop.arrays[self.held.array].shape[-1])
@@ -106,7 +118,7 @@ class HeldSums:
             self.name + "".join(f"[{item}{f' + {k}' if k and item == axis.item else ''}]" for item, _ in self.held.items)
             for k in range(vector_width(self._element))
         )
-        store = f"{self.around.use(f'store_vector_{self._element.name}')}(&{self._memory()}, {values});"
+        store = f"{self.around.use(f'store_vector_{self._element.name}')}(&{self._memory(self._again)}, {values});"
         lines = [f"if ({self._there})", _STEP + store] if self._there else [store]
         yield from for_items(
             [*others, (axis.item, dict(self.held.items)[axis.item])], lines, {axis.item: vector_width(self._element)}

@@ -39,6 +39,12 @@ __device__ void FUNCTION(TYPE *to, PARAMETERS)
 {
     *(VECTOR *)to = make_VECTOR(VALUES);
 }"""
+_AGAIN = """
+__device__ long long again(long long value)
+{
+    asm volatile("" : "+l"(value));  // a compiler does not know that it is the same
+    return value;
+}"""
 STORED = {"f32": ("float", "float4"), "i32": ("int", "int4"), "u32": ("unsigned int", "uint4"), "f64": ("double", "double2")}
 _COMMIT_COPIES = """
 __device__ void commit_copies()
@@ -66,6 +72,7 @@ def instruction(name: str) -> str | None:
     """Returns the definition in CUDA C++ of the device function of this name; None where it is none of this module's."""
     fixed = {
         "copy_vector": _COPY_VECTOR,
+        "again": _AGAIN,
         "copy_element": _COPY_ELEMENT,
         "copy_element_or_zero": _COPY_ELEMENT_OR_ZERO,
         "commit_copies": _COMMIT_COPIES,

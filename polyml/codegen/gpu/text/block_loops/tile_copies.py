@@ -22,6 +22,7 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
 
 _STEP = "    "
+_UNROLLED = 4  # copies of a thread: more of them take registers for their addresses, and sums of 8 x 8 need most
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ class _Rounds:
         """Yields the C lines that run lines for each copy, and end what `head` has begun."""
         indent = _STEP
         if self.count is not None and self.count > 1:
-            yield f"{_STEP}#pragma unroll"
+            yield f"{_STEP}#pragma unroll{f' {_UNROLLED}' if self.count > _UNROLLED else ''}"
             yield f"{_STEP}for (int e = 0; e < {self.count}; e++)"
             indent = _STEP * 2
         yield from (indent + line for line in lines)
