@@ -43,6 +43,8 @@ class Processor:
             spent.append(time.perf_counter() - start)
         return median(spent)
 
+    calls = seconds
+
 
 def test_a_machine_without_a_gpu_is_told_so(monkeypatch, capsys):
     def none():
