@@ -59,11 +59,11 @@ def main() -> int:
     if options.predicted:
         return 1 if predicted.table(options.only) else 0
     if options.mutate:
-        launch_plan.TILE = SMALL_TILE
+        launch_plan.TILE = launch_plan.TILE_OF_HALVES = SMALL_TILE
         return report([each for each in subjects() if options.only in each.name], why_equivalent)
     if options.tile:
         tx, ty, ix, iy = map(int, options.tile.split(","))
-        launch_plan.TILE = (tx, ty), (ix, iy)
+        launch_plan.TILE = launch_plan.TILE_OF_HALVES = (tx, ty), (ix, iy)
     if options.emulate:
         return campaign.emulate(options.only, range(options.seed, options.seed + options.random), Run(options.order, options.seed))
     compiler = nvcc()

@@ -42,14 +42,14 @@ def test_a_product_of_float32_loads_four_numbers_at_once_for_sixteen_multiplicat
 def test_a_product_of_halves_is_matrix_instructions_fed_by_matrix_loads_and_asynchronous_copies(kind, architecture):
     text = polyml.kernel(half_product).inspect_cuda("f32[:, :]", *[f"{kind}[:, :]"] * 2)
     (found,) = compiled(text, architecture, nvcc())
-    assert found.registers <= 168 and not found.spilled and not found.stack_bytes
+    assert found.registers <= 255 and not found.spilled and not found.stack_bytes
     counted = instructions(text, architecture, nvcc(), tool("nvdisasm"))
 
     def of(start):
         return sum(number for name, number in counted.items() if name.startswith(start))
 
-    assert of("HMMA.16816.F32") == 32 and of("LDSM.16.M88.4") == 8 and of("LDSM.16.MT88.4") == 4
-    assert of("LDGSTS.E.BYPASS.128") == 4 and of(("LDL", "STL")) == 0
+    assert of("HMMA.16816.F32") == 128 and of("LDSM.16.M88.4") == 16 and of("LDSM.16.MT88.4") == 16
+    assert of("LDGSTS.E.BYPASS.128") == 16 and of(("LDL", "STL")) == 0
 
 
 def half_product(C, A, B):

@@ -104,6 +104,7 @@ def _small_blocks() -> contextlib.ExitStack:
     for module, name, value in (
         (launch_plan, "BLOCKS", {1: (4,), 2: (4, 2), 3: (4, 2, 1)}),
         (launch_plan, "TILE", ((2, 2), (2, 2))),
+        (launch_plan, "TILE_OF_HALVES", ((2, 2), (2, 2))),
         (launch_plan, "ROWS", 2),
         (launch_plan, "_has_rows", lambda *given: True),
         (block_tiles, "lines", lambda *given: (2, 1)),

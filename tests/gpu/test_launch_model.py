@@ -108,7 +108,7 @@ def test_matrix_instructions_have_a_roof_of_their_own():
     (units,) = found.roofline.work
     assert units.place == "f16 tensor" and units.amount == 2 * 4096**3
     assert units.rate.value == H100.tensor_peak("f16").value == 989.4e12
-    assert found.conflicts == 0 and found.shared_bytes == 3 * 2 * 128 * 32 * 2
+    assert found.conflicts == 0 and found.shared_bytes == 3 * 2 * 128 * 64 * 2
 
 
 @pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")

@@ -56,7 +56,7 @@ def main() -> int:
     OpenCl.in_turn = options.in_turn  # type: ignore[method-assign, assignment]
     if options.tile:
         tx, ty, ix, iy = map(int, options.tile.split(","))
-        launch_plan.TILE = (tx, ty), (ix, iy)
+        launch_plan.TILE = launch_plan.TILE_OF_HALVES = (tx, ty), (ix, iy)
     if options.teams:
         host_code.parts = lambda *_: 1 if options.teams == "team" else 3  # type: ignore[assignment]  # the rule, for any sizes
     if options.without_barrier is not None:

@@ -50,6 +50,7 @@ def test_kernels_of_polybench_compute_what_their_references_do(name):
 @pytest.mark.parametrize("name", footprints.NAMES)
 def test_threads_find_what_they_share(name, monkeypatch):
     monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE", ((4, 4), (2, 2)))
+    monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE_OF_HALVES", ((4, 4), (2, 2)))
     (outcome,) = shared_footprints((name,))
     assert outcome.problem == outcome.refused == ""
 
@@ -237,6 +238,7 @@ def test_names_that_the_text_gives_itself_may_be_a_kernel_s_too(monkeypatch):
             e0[status] = (np.exp(v0[status]) + thread) * (np.exp(v0[status]) + thread)
 
     monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE", ((4, 4), (2, 2)))
+    monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE_OF_HALVES", ((4, 4), (2, 2)))
     rng = np.random.default_rng(0)
     A, B = (rng.integers(-4, 4, shape).astype(float) for shape in ((9, 5), (5, 11)))
     C = np.zeros((9, 11))
@@ -344,6 +346,7 @@ def test_a_kernel_whose_loops_are_not_found_parallel_in_time_runs_on_one_thread(
 def test_threads_with_several_iterations_compute_what_references_do(name, tile, monkeypatch):
     """At these sizes some threads have all of their iterations and some do not."""
     monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE", tile)
+    monkeypatch.setattr("polyml.schedule.gpu.launch_plan.TILE_OF_HALVES", tile)
     (outcome,) = polybench((name,))
     assert outcome.problem == outcome.refused == ""
 

@@ -29,6 +29,7 @@ FEWEST_LOADS = 2  # of threads for each element that they share, on average
 CHUNK = 16  # iterations of a loop whose elements are in shared memory at a time
 PADDING = 4  # elements, which keep rows at multiples of 16 bytes
 MOST_BYTES = 48 << 10  # of shared memory that a block has on every device since sm_20
+MOST_ASKED = 96 << 10  # that a launch may ask for on every device with asynchronous copies, sm_80 and later
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ class LaunchSignature:
     extents: the axes, by number, each of which has a parameter for how many blocks it has.
     numbers: names and types of arguments that are numbers.
     parts: names of partial results that blocks store, and the types of the elements: pointers behind those of the arrays.
+    shared_bytes: how many bytes of shared memory the launch asks for.
     status: whether the last parameter is a pointer to an int, in which a kernel reports that the call fails.
     """
 
@@ -27,6 +28,7 @@ class LaunchSignature:
     numbers: tuple[tuple[str, DType], ...]
     status: bool
     parts: tuple[tuple[str, DType], ...] = ()
+    shared_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,8 @@ def _kernel(launch: Launch, signature: LaunchSignature) -> GpuKernel:
     integers = len(signature.integers) + len(signature.firsts) + len(signature.extents)
     stem = launch.name.rpartition("_")[0]  # what the two launches have in common that pass partial results to one another
     parts = tuple((f"{stem}/{name}", dtype) for name, dtype in signature.parts)
-    return GpuKernel(launch.name, (x, y, z), signature.arrays, integers, signature.numbers, signature.status, parts)
+    asked = signature.shared_bytes
+    return GpuKernel(launch.name, (x, y, z), signature.arrays, integers, signature.numbers, signature.status, parts, asked)
 
 
 def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:

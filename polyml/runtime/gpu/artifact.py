@@ -29,7 +29,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 2
+VERSION = 3
 ROLES = ("argument", "local", "result")
 _TYPES = {d.name: d for d in (*FIXED, PYINT)}
 
@@ -45,6 +45,7 @@ class GpuKernel:
     numbers: names and types of arguments that are numbers.
     status: whether the last parameter points to an int, in which the kernel reports that the call fails.
     parts: names and types of partial results that it stores for another kernel, or reads; pointers behind those of the arrays.
+    shared_bytes: how many bytes of shared memory its launch asks for, besides what it has without.
     """
 
     name: str
@@ -54,6 +55,7 @@ class GpuKernel:
     numbers: tuple[tuple[str, DType], ...]
     status: bool
     parts: tuple[tuple[str, DType], ...] = ()
+    shared_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,8 @@ def _kernel_from_json(given: object) -> GpuKernel:
         tuple((text_of(n), _TYPES[text_of(k)]) for n, k in tuple_of(_pair, data[key])) for key in ("numbers", "parts")
     )
     arrays = tuple((text_of(name), flag_of(is_written)) for name, is_written in tuple_of(_pair, data["arrays"]))
-    return GpuKernel(text_of(data["name"]), (x, y, z), arrays, count_of(data["integers"]), numbers, flag_of(data["status"]), parts)
+    integers, shared_bytes = count_of(data["integers"]), count_of(data["shared_bytes"])
+    return GpuKernel(text_of(data["name"]), (x, y, z), arrays, integers, numbers, flag_of(data["status"]), parts, shared_bytes)
 
 
 def _pair(given: object) -> tuple[object, object]:

@@ -64,7 +64,7 @@ class GpuCode:
         """Returns the function that starts a kernel."""
         found = self.starts.get(kernel.name)
         if found is None:
-            found = self.starts[kernel.name] = self.module.kernel(kernel.name, kernel.threads)
+            found = self.starts[kernel.name] = self.module.kernel(kernel.name, kernel.threads, kernel.shared_bytes)
         return found
 
 

@@ -130,11 +130,12 @@ class Queue(Protocol):
 class DeviceModule(Protocol):
     """A DeviceModule holds the kernels of one text, compiled for a device."""
 
-    def kernel(self, name: str, block: tuple[int, int, int]) -> Start:
+    def kernel(self, name: str, block: tuple[int, int, int], shared_bytes: int = 0) -> Start:
         """Returns the function that starts a kernel: it takes a queue, how many blocks there are along x, y and z, and the
         arguments, and does not wait for the launch's end.
 
         block: how many threads a block has along x, y and z.
+        shared_bytes: how many bytes of shared memory a launch asks for, besides what the kernel has without.
         Raises ConfigError where the device has too little shared memory or too few registers for such blocks.
         """
         ...

@@ -174,10 +174,11 @@ class OpenClModule:
         self._driver, self._program = driver, program
         self._lock = threading.Lock()  # the arguments of a kernel belong to the kernel, not to a launch
 
-    def kernel(self, name: str, block: tuple[int, int, int]) -> Start:
+    def kernel(self, name: str, block: tuple[int, int, int], shared_bytes: int = 0) -> Start:
         """Returns the function that starts a kernel; it takes a queue, numbers of blocks, and arguments.
 
         block: how many threads a block has along x, y and z.
+        shared_bytes: 0, since OpenCL's kernels have what they declare.
         Raises ConfigError where the device has too little for such blocks.
         """
         driver, lock = self._driver, self._lock

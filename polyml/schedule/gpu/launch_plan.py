@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import islpy as isl
 
+from polyml.dtypes import HALVES
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
@@ -29,6 +30,10 @@ from polyml.schedule.tree.loop_tree import Node
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
 TILE = (16, 16), (8, 8)  # threads, and iterations of each, along x and y where loads serve several of them
+TILE_OF_HALVES = (
+    (16, 8),
+    (8, 16),
+)  # the same for sums of products of numbers of 16 bits, where warps may have 64 x 64 with matrix instructions
 RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
@@ -164,7 +169,7 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
     order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
-        return mapped(nest, order, *TILE, adjacent=True)
+        return mapped(nest, order, *(TILE_OF_HALVES if _has_halves(nest, scop) else TILE), adjacent=True)
     if in_turn and is_flat(nest):
         runs = RUNS[min(len(order), 3)]
         return mapped(nest, order, (1,) * len(runs), runs, adjacent=True, rolled=True)
@@ -237,6 +242,13 @@ def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool
         )
         for run in inner
     )
+
+
+def _has_halves(nest: LaunchNest, scop: Scop) -> bool:
+    """Returns whether all statements in loops of a thread read, besides what they write, numbers of 16 bits alone."""
+    inner = [scop.statements[run.statement] for run in nest.runs() if run.inside]
+    read = [scop.arrays[each.array].element for one in inner for each in one.reads if each.array != one.write.array]
+    return bool(read) and all(element in HALVES for element in read)
 
 
 def _innermost(run: ThreadStatement) -> list[int]:

@@ -110,10 +110,21 @@ def kernels_of(text: str) -> tuple[KernelText, ...]:
     )
 
 
+def with_static_arrays(text: str) -> str:
+    """Returns a CUDA text in which arrays in shared memory that a launch asks for are declared as those that it has without.
+
+    >>> print(with_static_arrays("extern __shared__ unsigned char m[];  // 8 bytes\nfloat (&A)[2] = *(float (*)[2])&m[0];"))
+    <BLANKLINE>
+    __shared__ __align__(16) float A[2];
+    """
+    text = re.sub(r"^ *extern __shared__ .*", "", text, flags=re.MULTILINE)
+    return re.sub(r"([\w ]+?) \(&(\w+)\)((?:\[\d+\])+) = .*;", r"__shared__ __align__(16) \1 \2\3;", text)
+
+
 def element_bytes(text: str) -> dict[str, int]:
     """Returns { name of an array in shared memory: bytes of its elements }; for one name with several types the least."""
     found: dict[str, int] = {}
-    for kind, name in _SHARED.findall(text):
+    for kind, name in _SHARED.findall(with_static_arrays(text)):
         found[name] = min(found.get(name, 16), _bytes(kind))
     return found
 
@@ -176,6 +187,7 @@ def library(text: str, path: Path) -> None:
 
 def _for_gcc(text: str) -> str:
     """Returns a CUDA text with what g++ writes in another way; lines keep their numbers."""
+    text = with_static_arrays(text)
     text = re.sub(r"#pragma unroll\b(?!\s+1\b).*", "#pragma GCC unroll 64", text)
     return as_calls(text)
 

@@ -120,7 +120,7 @@ class EmulatedModule:
     def __init__(self, device: Emulator, library: Library):
         self._device, self._library = device, library
 
-    def kernel(self, name: str, block: tuple[int, int, int]) -> Start:
+    def kernel(self, name: str, block: tuple[int, int, int], shared_bytes: int = 0) -> Start:
         """Returns the function that runs launches of a kernel. It raises FaultsFound for one that makes a mistake, where the device
         raises.
         """

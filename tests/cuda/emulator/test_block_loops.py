@@ -29,6 +29,7 @@ def middle(C, A, B):
 def one_warp(monkeypatch):
     """Blocks of one warp, which has 32 x 64 sums."""
     monkeypatch.setattr(launch_plan, "TILE", ((8, 4), (8, 8)))
+    monkeypatch.setattr(launch_plan, "TILE_OF_HALVES", ((8, 4), (8, 8)))
 
 
 def ran(function, C, A, B, run=Run()):
@@ -169,6 +170,7 @@ def test_matrix_loads_and_copies_have_no_bank_conflicts(function, a, b, one_warp
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_tiles_that_are_copied_ahead_have_no_bank_conflicts(kind, monkeypatch):
     monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    monkeypatch.setattr(launch_plan, "TILE_OF_HALVES", ((8, 8), (4, 4)))
     A, B = operands(kind, (32, 48), (48, 32))
     for each in counted(kernels.gemm, np.zeros((32, 32), kind), A, B).values():
         assert each.wavefronts == each.least_wavefronts > 0

@@ -16,6 +16,7 @@ SUBJECTS = {each.name: each for each in subjects()}
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_barriers_waits_and_swizzles_that_are_left_out_are_found(name, monkeypatch):
     monkeypatch.setattr(launch_plan, "TILE", SMALL_TILE)
+    monkeypatch.setattr(launch_plan, "TILE_OF_HALVES", SMALL_TILE)
     survive = [str(each.mutation) for each in tried(SUBJECTS[name], ("barrier", "wait", "swizzle")) if not each.noticed]
     assert not survive
 
@@ -24,6 +25,7 @@ def test_barriers_waits_and_swizzles_that_are_left_out_are_found(name, monkeypat
 @pytest.mark.parametrize("name", ["gemm", "transpose"])
 def test_bounds_that_are_moved_are_found(name, monkeypatch):
     monkeypatch.setattr(launch_plan, "TILE", SMALL_TILE)
+    monkeypatch.setattr(launch_plan, "TILE_OF_HALVES", SMALL_TILE)
     found = list(tried(SUBJECTS[name], ("bound",)))
     assert found and not [str(each.mutation) for each in found if not each.noticed and not why_equivalent(each.mutation)]
 

@@ -29,6 +29,7 @@ def test_random_programs_equal_plain_python():
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_product_of_matrices_in_tiles_is_right_in_every_order_of_threads(order, monkeypatch):
     monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
+    monkeypatch.setattr(launch_plan, "TILE_OF_HALVES", ((8, 8), (4, 4)))
     rng = np.random.default_rng(0)
     A, B = rng.random((37, 45), np.float32), rng.random((45, 70), np.float32)
     C = np.zeros((37, 70), np.float32)

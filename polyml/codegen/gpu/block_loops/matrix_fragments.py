@@ -22,14 +22,14 @@ from math import prod
 from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS, LANES, MatrixInstruction
 from polyml.codegen.gpu.block_loops.swizzles import Swizzle, swizzle
 from polyml.codegen.gpu.registers import Registers, instances_of, subscripts_of
-from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, SharedTile, tiles_of
+from polyml.codegen.gpu.shared_tiles import MOST_ASKED, BlockAxis, SharedTile, tiles_of
 from polyml.codegen.ir.program import Loop
 from polyml.dtypes import F32
 from polyml.frontend import syntax
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Load, Scop, Statement, Value
 
-CHUNK = 32  # iterations of the loop whose operands are in shared memory at a time
+CHUNK = 64  # iterations of the loop whose operands are in shared memory at a time
 SLOTS = 3  # chunks that shared memory has room for: one that is read, and those whose copies are on the way
 MOST_SUMS = 128  # of a thread, in registers
 
@@ -140,7 +140,7 @@ def fragments(
     if left is None or right is None or warps is None:
         return None
     made = Fragments(held, chunk, instruction, rows, columns, warps, left, right)
-    return made if made.size_bytes(scop) <= MOST_BYTES else None
+    return made if made.size_bytes(scop) <= MOST_ASKED else None
 
 
 def _factors(statement: Statement, reductions: Mapping[str, Reduction], scop: Scop) -> tuple[Access, Access] | None:

@@ -12,7 +12,7 @@ from math import prod
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.block_loops.pipelined_tiles import MOST_WORDS, Pipelined, pipelined
 from polyml.codegen.gpu.registers import Registers, accesses_of
-from polyml.codegen.gpu.shared_tiles import MOST_BYTES, BlockAxis, Staged, staged
+from polyml.codegen.gpu.shared_tiles import MOST_ASKED, MOST_BYTES, BlockAxis, Staged, staged
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.schedule.gpu.mapping import BlockCopies
@@ -70,7 +70,7 @@ def shared_work(
     written: arrays that the launch writes.
     """
     found: list[Fragments | Pipelined | Staged] = []
-    left = MOST_BYTES
+    left = MOST_ASKED if instructions.copies or instructions.sums else MOST_BYTES
     for wanted in loops:
         each = _best(wanted, blocks, written, scop, instructions)
         if each is not None and (each.size_bytes(scop) <= left or wanted.asked is not None):

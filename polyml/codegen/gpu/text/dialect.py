@@ -61,6 +61,10 @@ class Dialect:
         """Returns the name of the type of an element in memory; halves (f16 and bf16) are stored as their bits."""
         return self.types["u", 16] if dtype in HALVES else self.types[dtype.kind, dtype.bits]
 
+    def size_bytes(self, name: str) -> int:
+        """Returns the size of a number of the type of this name."""
+        return next(bits for (_, bits), each in self.types.items() if each == name) // 8
+
     def unsigned(self, bits: int) -> str:
         """Returns the name of the unsigned type of so many bits."""
         return self.types["u", bits]

@@ -22,12 +22,13 @@ from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
 from polyml.codegen.gpu.text.block_loops import fragment_loops, pipelined_loops
 from polyml.codegen.gpu.text.block_loops.held_sums import HeldSums
-from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, declaration
+from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, shared_array
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
 from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
+from polyml.codegen.gpu.text.shared_memory import SharedArray, asked_bytes, declarations
 from polyml.codegen.gpu.text.teams import TeamText, stored_parts, written
 from polyml.codegen.gpu.text.thread_starts import block_counts, thread_starts
 from polyml.codegen.gpu.text.values import Needs, Values
@@ -82,7 +83,7 @@ class _KernelText:
         self._tells_lines = len(source_lines(launch, scop)) > 1
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
         self._reads: dict[str, str] = {}  # name of a tile that is copied ahead -> the element that a thread reads
-        self._shared: dict[str, str] = {}  # name in shared memory -> its declaration
+        self._shared: dict[str, SharedArray] = {}
         self._held = {name: named(name) for name in self._private}  # array -> the register that stands for its element
         self._updates: Mapping[str, tuple[str, str]] = {}  # statement -> (array, the register that it updates in its place)
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
@@ -95,7 +96,8 @@ class _KernelText:
         integers = tuple(sorted(self._integers.keys() & known))
         numbers = tuple(self.needs.numbers.items())
         arrays, parts = tuple(self._arrays.items()), stored_parts(self._launch, self._scop)
-        return LaunchSignature(arrays, integers, self._firsts, self._extents, numbers, status, parts)
+        asked = asked_bytes(self._shared.values(), self._dialect)
+        return LaunchSignature(arrays, integers, self._firsts, self._extents, numbers, status, parts, asked)
 
     @property
     def _firsts(self) -> tuple[int, ...]:
@@ -119,7 +121,7 @@ class _KernelText:
         body = [_STEP + line for line in self._run()]
         numbers = thread_starts(self._launch, self._dialect, self._firsts, bool(self._shared))
         private = (f"{self._dialect.memory_type(self._scop.arrays[name].element)} {named(name)};" for name in self._private)
-        starts = [_STEP + line for line in (*self._shared.values(), *numbers, *private)]
+        starts = [_STEP + line for line in (*declarations(self._shared.values(), self._dialect), *numbers, *private)]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
         head = f"{self._launch.name}({', '.join(self._parameters())})"
@@ -243,7 +245,7 @@ class _KernelText:
 
     def declare(self, name: str, kind: str, length: int) -> None:
         """Declares an array in shared memory."""
-        self._shared[name] = f"{self._dialect.shared}{kind} {name}[{length}];"
+        self._shared[name] = SharedArray(kind, name, (length,))
 
     def _with_registers(self, held: Registers) -> Iterator[str]:
         """Yields the C lines of a loop, between lines that give elements in registers their first values and lines that store them; all of
@@ -289,7 +291,7 @@ class _KernelText:
         """Yields the C lines of a loop whose sums the threads of a block compute together."""
         left, right = (self._tile_name(each.tile) for each in (found.left, found.right))
         for operand, name in ((found.left, left), (found.right, right)):
-            self._shared[name] = fragment_loops.declaration(operand, name, self._around)
+            self._shared[name] = fragment_loops.shared_array(operand, name, self._around)
 
         def first_values(register: str) -> list[str]:
             self._held[found.sums.array] = register
@@ -306,7 +308,7 @@ class _KernelText:
         """Yields the C lines of a loop whose tiles are copied ahead."""
         names = [self._tile_name(each.tile) for each in found.tiles]
         for each, name in zip(found.tiles, names):
-            self._shared[name] = pipelined_loops.declaration(each, name, found.slots, self._around)
+            self._shared[name] = pipelined_loops.shared_array(each, name, found.slots, self._around)
             self._reads[name] = pipelined_loops.read(each, name, self._around)
         outer, self._tiles = self._tiles, [*((each.tile, name) for each, name in zip(found.tiles, names)), *self._tiles]
         yield from pipelined_loops.pipelined_loop(found, names, self._around, self._lines)
@@ -317,7 +319,7 @@ class _KernelText:
         name, number = f"{named(tile.array)}_tile", 2
         while name in self._shared:
             name, number = f"{named(tile.array)}_tile_{number}", number + 1
-        self._shared[name] = declaration(tile, name, self._around)
+        self._shared[name] = shared_array(tile, name, self._around)
         return name
 
     @property

@@ -42,8 +42,12 @@ class CudaApi(Protocol):
         """Returns a module of machine code."""
         ...
 
-    def function(self, module: object, name: str, parameters: str) -> object:
-        """Returns a kernel of a module. parameters: a letter of `struct` for the type of each of its parameters, P for a pointer."""
+    def function(self, module: object, name: str, parameters: str, shared_bytes: int) -> object:
+        """Returns a kernel of a module.
+
+        parameters: a letter of `struct` for the type of each of its parameters, P for a pointer.
+        shared_bytes: how many bytes of shared memory its launches ask for.
+        """
         ...
 
     def threads_and_shared(self, function: object) -> tuple[int, int]:

@@ -43,9 +43,13 @@ class BindingsApi:
         """Returns a module of machine code."""
         return self._called(self._cuda.cuModuleLoadData, image)
 
-    def function(self, module: Any, name: str, parameters: str) -> Any:
-        """Returns a kernel of a module. parameters: a letter of `struct` for the type of each of its parameters, P for a pointer."""
-        return self._called(self._cuda.cuModuleGetFunction, module, name.encode()), tuple(_TYPES[each] for each in parameters)
+    def function(self, module: Any, name: str, parameters: str, shared_bytes: int) -> Any:
+        """Returns a kernel of a module, with the types of its parameters and what its launches ask for."""
+        own = self._called(self._cuda.cuModuleGetFunction, module, name.encode())
+        if shared_bytes:
+            most = self._cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._called(self._cuda.cuFuncSetAttribute, own, most, shared_bytes)
+        return own, tuple(_TYPES[each] for each in parameters), shared_bytes
 
     def threads_and_shared(self, function: Any) -> tuple[int, int]:
         """Returns how many threads a block of a kernel may have, and how many bytes of shared memory it takes."""
@@ -81,9 +85,9 @@ class BindingsApi:
         self, function: Any, grid: Sequence[int], block: tuple[int, int, int], arguments: Sequence[Any], stream: Stream
     ) -> None:
         """Starts a kernel."""
-        own, types = function
+        own, types, shared_bytes = function
         values = tuple(each.item() if isinstance(each, np.generic) else int(each) for each in arguments)
-        self._called(self._cuda.cuLaunchKernel, own, *grid, *block, 0, _handle(stream), (values, types), 0)
+        self._called(self._cuda.cuLaunchKernel, own, *grid, *block, shared_bytes, _handle(stream), (values, types), 0)
 
     def finish(self, stream: Stream) -> None:
         """Waits for all that was started in a stream."""

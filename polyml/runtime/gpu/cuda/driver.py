@@ -159,10 +159,11 @@ class CudaModule:
     def __init__(self, driver: Cuda, module: object):
         self._driver, self._module = driver, module
 
-    def kernel(self, name: str, block: tuple[int, int, int]) -> Start:
+    def kernel(self, name: str, block: tuple[int, int, int], shared_bytes: int = 0) -> Start:
         """Returns the function that starts a kernel; it takes a queue, numbers of blocks, and arguments.
 
         block: how many threads a block has along x, y and z.
+        shared_bytes: how many bytes of shared memory a launch asks for, besides what the kernel has without.
         """
         driver, module = self._driver, self._module
         found: dict[str, object] = {}
@@ -170,7 +171,7 @@ class CudaModule:
         def started(queue: Queue, blocks: Sequence[int], arguments: Sequence[object]) -> None:
             with driver.watched(f"a launch of {name}"):
                 if not found:
-                    found[name] = driver.api.function(module, name, "".join(map(_letter, arguments)))
+                    found[name] = _function(driver, module, name, "".join(map(_letter, arguments)), shared_bytes)
                     _fits(driver, found[name], name, block)
                 driver.api.launch(found[name], blocks, block, arguments, queue.stream)
 
@@ -194,6 +195,18 @@ def open_device(wanted: str = "", library: str = "") -> Cuda:
                 return Cuda(opened(wanted))
     needed = {"cuda-python": "cuda.bindings", "pycuda": "pycuda"}.get(library, "cuda.bindings or pycuda")
     raise ConfigError(f"target cuda needs {needed}", notes=["pip install polyml[cuda-python], or polyml[cuda]"])
+
+
+def _function(driver: Cuda, module: object, name: str, parameters: str, shared_bytes: int) -> object:
+    """Returns a kernel of a module, as `CudaApi.function` does. Raises ConfigError where a block has not so much shared memory."""
+    try:
+        return driver.api.function(module, name, parameters, shared_bytes)
+    except CudaFailure as problem:
+        if not shared_bytes:
+            raise
+        raise ConfigError(
+            f"{driver.name} has no {shared_bytes:,} bytes of shared memory for a block of {name}", notes=[str(problem)]
+        ) from None
 
 
 def _fits(driver: Cuda, function: object, name: str, block: tuple[int, int, int]) -> None:

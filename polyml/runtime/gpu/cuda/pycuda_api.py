@@ -25,17 +25,20 @@ class PycudaApi:
         with self._current():
             return self._cuda.module_from_buffer(image)
 
-    def function(self, module: Any, name: str, parameters: str) -> Any:
-        """Returns a kernel of a module. parameters: a letter of `struct` for the type of each of its parameters, P for a pointer."""
+    def function(self, module: Any, name: str, parameters: str, shared_bytes: int) -> Any:
+        """Returns a kernel of a module, and what its launches ask for."""
         with self._current():
-            return module.get_function(name).prepare(parameters)
+            found = module.get_function(name).prepare(parameters)
+            if shared_bytes:
+                found.set_attribute(self._cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
+            return found, shared_bytes
 
     def threads_and_shared(self, function: Any) -> tuple[int, int]:
         """Returns how many threads a block of a kernel may have, and how many bytes of shared memory it takes."""
         attribute = self._cuda.function_attribute
         with self._current():
             return (
-                function.get_attribute(attribute.MAX_THREADS_PER_BLOCK), function.get_attribute(attribute.SHARED_SIZE_BYTES)
+                function[0].get_attribute(attribute.MAX_THREADS_PER_BLOCK), function[0].get_attribute(attribute.SHARED_SIZE_BYTES)
             )  # fmt: skip
 
     def allocate(self, size_bytes: int) -> Any:
@@ -65,7 +68,8 @@ class PycudaApi:
         """Starts a kernel."""
         values = [each.item() if isinstance(each, np.generic) else int(each) for each in arguments]
         with self._current():
-            function.prepared_async_call(tuple(grid), block, stream, *values)
+            own, shared_bytes = function
+            own.prepared_async_call(tuple(grid), block, stream, *values, shared_size=shared_bytes)
 
     def finish(self, stream: Any) -> None:
         """Waits for all that was started in a stream."""

@@ -58,6 +58,7 @@ struct Function {
     std::vector<Parameter> parameters;
     std::vector<Shared> shared;
     int most_threads = 1024;
+    int most_asked = 48 << 10;  // bytes of shared memory
     void (*thunk)(void**);
     void (*unpack)(void*, void**);
     int file;  // of the library
@@ -291,7 +292,11 @@ DRIVER cuFuncGetAttribute(int* value, int attribute, void* function) {
     *value = attribute == 0 ? one.most_threads : attribute == 1 ? (int)one.shared_bytes() : attribute == 4 ? 32 : attribute == 5 ? 90 : 0;
     return SUCCESS;
 }
-DRIVER cuFuncSetAttribute(void*, int, int) { return SUCCESS; }
+DRIVER cuFuncSetAttribute(void* function, int attribute, int value) {
+    if (attribute != 8) return SUCCESS;
+    if (value < 0 || value > 227 << 10) return INVALID_VALUE;
+    return ((Function*)function)->most_asked = value, SUCCESS;
+}
 DRIVER cuFuncSetCacheConfig(void*, int) { return SUCCESS; }
 DRIVER cuFuncGetName(const char** name, void* function) { return *name = ((Function*)function)->name.c_str(), SUCCESS; }
 DRIVER cuFuncSetBlockShape(void*, int, int, int) { return SUCCESS; }  // pycuda gives the shape with the launch as well
@@ -307,7 +312,7 @@ DRIVER cuLaunchKernel(void* given, unsigned gx, unsigned gy, unsigned gz, unsign
     if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535 || bx > 1024 || by > 1024 || bz > 64) return INVALID_VALUE;
     if (bx * by * bz > 1024) return INVALID_VALUE;
     if ((int)(bx * by * bz) > function->most_threads) return OUT_OF_RESOURCES;
-    if (dynamic_shared) return NOT_SUPPORTED;
+    if ((int)dynamic_shared > function->most_asked) return INVALID_VALUE;
     std::vector<void*> pointers(function->parameters.size());
     if (parameters && !extra) std::copy(parameters, parameters + pointers.size(), pointers.begin());
     for (void** each = extra; each && *each; each += 2)

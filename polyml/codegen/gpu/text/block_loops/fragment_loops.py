@@ -14,6 +14,7 @@ from polyml.codegen.gpu.cut_blocks import End, has_first
 from polyml.codegen.gpu.text.block_loops.tile_copies import Ring, Surroundings, VectorCopy, copied_ahead
 from polyml.codegen.gpu.text.integers import condition, factor
 from polyml.codegen.gpu.text.names import named
+from polyml.codegen.gpu.text.shared_memory import SharedArray
 from polyml.dtypes import F32, DType
 from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
 
@@ -101,11 +102,11 @@ def _stores(found: Fragments, held: str, there: str, ends: Sequence[End], around
     yield "}"
 
 
-def declaration(operand: Operand, name: str, around: Surroundings) -> str:
-    """Returns the C declaration of an operand's tile in shared memory."""
+def shared_array(operand: Operand, name: str, around: Surroundings) -> SharedArray:
+    """Returns the array in shared memory that has an operand's tile in each slot."""
     element = around.dialect.memory_type(around.scop.arrays[operand.tile.array].element)
     rows, length = (each.extent for each in operand.tile.dimensions if each.extent > 1)
-    return f"{around.dialect.shared}__align__(16) {element} {name}[{SLOTS}][{rows}][{length}];"
+    return SharedArray(element, name, (SLOTS, rows, length), is_aligned=True)
 
 
 def _starts(found: Fragments) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.text.block_loops.tile_copies import ElementCopy, Ring, Surroundings, VectorCopy, copied_ahead
+from polyml.codegen.gpu.text.shared_memory import SharedArray
 from polyml.codegen.ir.program import Loop
 from polyml.quasi_affine.affine import variable
 
@@ -43,11 +44,10 @@ def pipelined_loop(
     yield from copied_ahead(copies, Ring(loop, found.source.chunk, found.length, found.slots), around, compute())
 
 
-def declaration(found: PipelinedTile, name: str, slots: int, around: Surroundings) -> str:
-    """Returns the C declaration of a tile in shared memory."""
+def shared_array(found: PipelinedTile, name: str, slots: int, around: Surroundings) -> SharedArray:
+    """Returns the array in shared memory that has a tile in each slot."""
     element = around.dialect.memory_type(around.scop.arrays[found.tile.array].element)
-    sizes = "".join(f"[{length}]" for length in (slots, *found.lengths))
-    return f"{around.dialect.shared}__align__(16) {element} {name}{sizes};"
+    return SharedArray(element, name, (slots, *found.lengths), is_aligned=True)
 
 
 def read(found: PipelinedTile, name: str, around: Surroundings) -> str:

@@ -16,6 +16,7 @@ from polyml.codegen.gpu.block_loops.swizzles import GROUPS, VECTOR_BYTES
 from polyml.codegen.gpu.shared_tiles import SharedTile, TileDimension
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.integers import Rename, condition, extreme, factor
+from polyml.codegen.gpu.text.shared_memory import SharedArray
 from polyml.codegen.gpu.text.values import Values
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.scop import Scop
@@ -51,10 +52,9 @@ class Surroundings:
         return extreme("min", [self.renamed(each + 1) for each in loop.upper], self.use)
 
 
-def declaration(tile: SharedTile, name: str, around: Surroundings) -> str:
-    """Returns the C declaration of a tile in shared memory, under this name."""
-    element = around.dialect.memory_type(around.scop.arrays[tile.array].element)
-    return f"{around.dialect.shared}{element} {name}{''.join(f'[{length}]' for length in tile.lengths)};"
+def shared_array(tile: SharedTile, name: str, around: Surroundings) -> SharedArray:
+    """Returns the array in shared memory that has a tile, under this name."""
+    return SharedArray(around.dialect.memory_type(around.scop.arrays[tile.array].element), name, tuple(tile.lengths))
 
 
 def copy_lines(tile: SharedTile, name: str, ends: Sequence[Affine], around: Surroundings) -> Iterator[str]:
