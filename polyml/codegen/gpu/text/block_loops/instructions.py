@@ -22,6 +22,11 @@ __device__ void copy_vector(T *to, const T *from, int count, bool aligned)
         for (int e = 0; e < most; e++)
             to[e] = e < count ? from[e] : (T)0;
 }"""
+_COPY_WHOLE_VECTOR = """
+__device__ void copy_whole_vector(void *to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}"""
 _COPY_ELEMENT = """
 template <typename T>
 __device__ void copy_element(T *to, const T *from)
@@ -72,6 +77,7 @@ def instruction(name: str) -> str | None:
     """Returns the definition in CUDA C++ of the device function of this name; None where it is none of this module's."""
     fixed = {
         "copy_vector": _COPY_VECTOR,
+        "copy_whole_vector": _COPY_WHOLE_VECTOR,
         "again": _AGAIN,
         "copy_element": _COPY_ELEMENT,
         "copy_element_or_zero": _COPY_ELEMENT_OR_ZERO,

@@ -139,8 +139,12 @@ class Copy(Protocol):
         """Returns the C lines that say, before the loop, how elements lie in memory."""
         ...
 
-    def lines(self, ring: Ring, around: Surroundings) -> Iterator[str]:
-        """Yields the C lines by which the threads begin to copy a chunk."""
+    def is_plain(self, around: Surroundings) -> list[str]:
+        """Returns the C texts of conditions, the same for all threads and chunks, under which copies of a whole chunk need no tests."""
+        ...
+
+    def lines(self, ring: Ring, around: Surroundings, plain: bool) -> Iterator[str]:
+        """Yields the C lines by which the threads begin to copy a chunk. plain: whether nothing has to be tested."""
         ...
 
 
@@ -174,17 +178,24 @@ class VectorCopy:
         kind = around.dialect.unsigned(64)
         return [f"const bool {self.name}_aligned = ({kind})&{address} % {VECTOR_BYTES} == 0 && {pitch} % {self.order.width} == 0;"]
 
-    def lines(self, ring: Ring, around: Surroundings) -> Iterator[str]:
+    def is_plain(self, around: Surroundings) -> list[str]:
+        """Returns the C texts of the conditions that the block has all rows and columns of the tile, and that vectors are aligned."""
+        return [*_is_whole(self.tile, around), f"{self.name}_aligned"]
+
+    def lines(self, ring: Ring, around: Surroundings, plain: bool) -> Iterator[str]:
         """Yields the C lines by which the threads of a block begin to copy a chunk, neighbouring threads neighbouring vectors."""
         width, moving = self.order.width, _extended(self.tile)
         across = moving[-1].extent // width
         rounds = _Rounds.of(moving[0].extent * across, around.threads, across, 1)
         yield from rounds.head((f"{{}} / {across}", f"{{}} % {across} * {width}"))
         source, (above, along) = _source(self.tile, ring, around, rounds)
+        target = self.element(_filled(ring), rounds.row, "e1")
+        if plain:
+            yield from rounds.body(f"{around.use('copy_whole_vector')}(&{target}, {source});", unrolled=True)
+            return
         ends = [around.renamed(each + 1) for each in along]
         count = extreme("min", [*ends, Affine(width)], around.use) if ends else str(width)
         count = f"{_test(above, around)} ? {count} : 0" if above else count
-        target = self.element(_filled(ring), rounds.row, "e1")
         yield from rounds.body(f"{around.use('copy_vector')}(&{target}, {source}, {count}, {self.name}_aligned);")
 
 
@@ -203,7 +214,11 @@ class ElementCopy:
         """Returns no lines: elements are where their type has them."""
         return []
 
-    def lines(self, ring: Ring, around: Surroundings) -> Iterator[str]:
+    def is_plain(self, around: Surroundings) -> list[str]:
+        """Returns the C texts of the conditions that the block has all rows and columns of the tile."""
+        return _is_whole(self.tile, around)
+
+    def lines(self, ring: Ring, around: Surroundings, plain: bool) -> Iterator[str]:
         """Yields the C lines by which the threads of a block begin to copy a chunk. Where shared memory has columns in place of
         rows, a warp copies eight elements of four rows, whose places are in 32 banks.
         """
@@ -223,7 +238,9 @@ class ElementCopy:
         there = _test([limit for some in limits for limit in some], around)
         at = {id(each): f"e{k}" if k else rounds.row for k, each in enumerate(moving)}
         target = f"{self.name}[{_filled(ring)}]" + "".join(f"[{at[id(each)]}]" for each in self.tile.stored)
-        if self.tile.is_cut:
+        if plain:
+            yield from rounds.body(f"{around.use('copy_element')}(&{target}, {source});", unrolled=True)
+        elif self.tile.is_cut:
             yield from rounds.body(f"{around.use('copy_element_or_zero')}(&{target}, {source}, {there});")
         else:
             yield from rounds.body(f"if ({there})", f"{_STEP}{around.use('copy_element')}(&{target}, {source});")
@@ -267,11 +284,11 @@ class _Rounds:
             yield "{"
             yield from (f"{_STEP}const int e{k} = {each.replace('{}', 'thread')};" for k, each in enumerate(places))
 
-    def body(self, *lines: str) -> Iterator[str]:
-        """Yields the C lines that run lines for each copy, and end what `head` has begun."""
+    def body(self, *lines: str, unrolled: bool = False) -> Iterator[str]:
+        """Yields the C lines that run lines for each copy, and end what `head` has begun. unrolled: all rounds, however many."""
         indent = _STEP
         if self.count is not None and self.count > 1:
-            yield f"{_STEP}#pragma unroll{f' {_UNROLLED}' if self.count > _UNROLLED else ''}"
+            yield f"{_STEP}#pragma unroll{f' {_UNROLLED}' if self.count > _UNROLLED and not unrolled else ''}"
             yield f"{_STEP}for (int e = 0; e < {self.count}; e++)"
             indent = _STEP * 2
         yield from (indent + line for line in lines)
@@ -281,6 +298,12 @@ class _Rounds:
 def _extended(tile: SharedTile) -> list[TileDimension]:
     """Returns the dimensions of the array of which the tile has more than one element."""
     return [each for each in tile.dimensions if each.extent > 1]
+
+
+def _is_whole(tile: SharedTile, around: Surroundings) -> list[str]:
+    """Returns the C texts of the conditions that a block has all rows and columns of a tile."""
+    mores = [each.more for each in tile.dimensions if each.more is not None]
+    return [condition(Compare(">=", around.renamed(more)), around.use) for more in mores]
 
 
 def _filled(ring: Ring) -> str:
@@ -335,14 +358,21 @@ def copied_ahead(copies: Sequence[Copy], ring: Ring, around: Surroundings, compu
     names = " and ".join(each.name for each in copies)
     for each in copies:
         yield from each.alignment(ring, around)
+    plain = dict.fromkeys(test for each in copies for test in each.is_plain(around))
+    if plain:
+        yield f"const bool plain = {' && '.join(plain)};  // whole chunks are copied without tests"
     yield f"int slot = {1 % ring.slots};"
     start = around.lower(ring.loop, ring.ahead)
     yield f"for ({index} {ring.chunk} = {start}; {ring.chunk} < {end}; {ring.chunk} += {ring.length}) {{"
     yield f"{_STEP}{around.use(f'wait_for_copies_{ring.slots - 2}')}();"
     yield f"{_STEP}{around.dialect.barrier}  // {names}: written by the copy, read by all threads, then written by the next copy"
-    yield f"{_STEP}if ({ring.chunk} + {ring.ahead} < {end}) {{"
+    yield f"{_STEP}if ({' && '.join([*['plain'] * bool(plain), f'{ring.chunk} + {ring.ahead + ring.length} <= {end}'])}) {{"
     for each in copies:
-        yield from (_STEP * 2 + line for line in each.lines(ring, around))
+        yield from (_STEP * 2 + line for line in each.lines(ring, around, True))
+    yield f"{_STEP}}}"
+    yield f"{_STEP}else if ({ring.chunk} + {ring.ahead} < {end}) {{"
+    for each in copies:
+        yield from (_STEP * 2 + line for line in each.lines(ring, around, False))
     yield f"{_STEP}}}"
     yield f"{_STEP}{around.use('commit_copies')}();"
     began = [Compare(">=", around.renamed(variable(ring.chunk) - each)) for each in ring.loop.lower]
