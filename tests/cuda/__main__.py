@@ -38,7 +38,7 @@ from tests.cuda.programs import FLOATS, random_texts, texts
 
 REGISTERS = 65536  # that the threads of a block have together
 _GRANULE = 8  # registers are given to threads in such portions
-_BOUNDS = re.compile(r"__launch_bounds__\((\d+)\)\s+(\w+)\(")
+_BOUNDS = re.compile(r"__launch_bounds__\((\d+)[^)]*\)\s+(\w+)\(")
 
 
 def main() -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments, fragments
 from polyml.codegen.gpu.block_loops.pipelined_tiles import MOST_WORDS, Pipelined, pipelined
-from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.codegen.gpu.registers import Registers
+from polyml.codegen.gpu.residency import words
 from polyml.codegen.gpu.shared_tiles import MOST_ASKED, MOST_BYTES, BlockAxis, Staged, staged
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
@@ -96,22 +96,6 @@ def _best(
         if asked is None or not asked.chunk and arrays == {*asked.arrays}:
             return by_warps
     tiles = staged(held, chunk, blocks, written, scop, asked)
-    if tiles is None or not instructions.copies or _words(held, scop) > MOST_WORDS:
+    if tiles is None or not instructions.copies or words(held, scop) > MOST_WORDS:
         return tiles
     return pipelined(tiles, blocks, scop) or tiles
-
-
-def _words(held: Registers, scop: Scop) -> int:
-    """Returns how many registers of 4 bytes hold a thread's sums, and what it loads for them in two iterations of the loop.
-
-    For sums of integers of 64 bits it loads four: a product of two is several instructions, which nvcc starts early. With such sums of
-    8 x 8 items it takes 255 registers, and memory besides, where float64 does with 254.
-    """
-    items, element = dict(held.items), scop.arrays[held.array].element
-    total = prod(items.values()) * element.size_bytes
-    ahead = 4 if element.kind in "iu" and element.size_bytes == 8 else 2
-    for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
-        used = frozenset().union(*(each.names for each in subscripts))
-        if array != held.array:
-            total += ahead * prod(count for name, count in items.items() if name in used) * scop.arrays[array].element.size_bytes
-    return total // 4

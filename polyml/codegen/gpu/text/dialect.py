@@ -21,7 +21,8 @@ class Dialect:
     team_barrier: the same, where what the threads wrote to global memory is seen by all of them behind it.
     shuffle: an expression of the {value} that the thread {distance} places further in the warp has; "" where there is none.
     block, thread: expressions of the number of a block and of a thread along x, y and z.
-    launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product.
+    launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product, and {blocks}: how many blocks
+        a multiprocessor is to have at once, behind a comma, where that is known.
     restrict: the word for pointers to arrays that do not overlap.
     splits: for x, y and z, whether there may be more blocks along it than one launch can have, so that several launches share them.
     atomics: names of atomic functions, by operation: "cas" is compare-and-swap.
@@ -111,7 +112,7 @@ CUDA = Dialect(
     shuffle="__shfl_down_sync(0xffffffff, {value}, {distance})",
     block=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     thread=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
-    launch_bounds="__launch_bounds__({threads})",
+    launch_bounds="__launch_bounds__({threads}{blocks})",
     restrict="__restrict__",
     splits=(False, True, True),
     atomics={"cas": "atomicCAS"},

@@ -17,6 +17,7 @@ from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
 from polyml.codegen.gpu.program import GpuProgram, Launch, Version
 from polyml.codegen.gpu.registers import Registers
+from polyml.codegen.gpu.residency import resident_blocks
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
@@ -123,7 +124,10 @@ class _KernelText:
         private = (f"{self._dialect.memory_type(self._scop.arrays[name].element)} {named(name)};" for name in self._private)
         starts = [_STEP + line for line in (*declarations(self._shared.values(), self._dialect), *numbers, *private)]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
-        bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=sizes[0] * sizes[1] * sizes[2])
+        threads, held = prod(sizes), [each for version in self._launch.versions for each in version.registers]
+        resident = resident_blocks(held, threads, self._scop)
+        blocks = f", {resident}" if resident else ""
+        bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=threads, blocks=blocks)
         head = f"{self._launch.name}({', '.join(self._parameters())})"
         lines = [*heading(self._launch, self._scop), f"{self._dialect.kernel} {bounds}", head, "{", *starts, *body, "}"]
         return "\n".join(each for line in lines for each in wrapped(line))

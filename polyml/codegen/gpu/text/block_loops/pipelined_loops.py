@@ -15,7 +15,7 @@ from polyml.codegen.ir.program import Loop
 from polyml.quasi_affine.affine import variable
 
 _STEP = "    "
-_UNROLLED = 4  # iterations of a chunk; with all of them, ptxas keeps operands of more than two in registers, and spills
+_UNROLLED = 2  # iterations of a chunk; with more, ptxas keeps operands of more than two in registers, and spills
 
 
 def pipelined_loop(

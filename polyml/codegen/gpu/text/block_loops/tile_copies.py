@@ -23,7 +23,6 @@ from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import Affine, Compare, conjunction, variable
 
 _STEP = "    "
-_UNROLLED = 4  # copies of a thread: more of them take registers for their addresses, and sums of 8 x 8 need most
 
 
 @dataclass(frozen=True)
@@ -285,10 +284,13 @@ class _Rounds:
             yield from (f"{_STEP}const int e{k} = {each.replace('{}', 'thread')};" for k, each in enumerate(places))
 
     def body(self, *lines: str, unrolled: bool = False) -> Iterator[str]:
-        """Yields the C lines that run lines for each copy, and end what `head` has begun. unrolled: all rounds, however many."""
+        """Yields the C lines that run lines for each copy, and end what `head` has begun.
+
+        unrolled: whether all rounds are lines of their own; the addresses and tests of several take registers, and sums need most.
+        """
         indent = _STEP
         if self.count is not None and self.count > 1:
-            yield f"{_STEP}#pragma unroll{f' {_UNROLLED}' if self.count > _UNROLLED and not unrolled else ''}"
+            yield f"{_STEP}#pragma unroll{'' if unrolled else ' 1'}"
             yield f"{_STEP}for (int e = 0; e < {self.count}; e++)"
             indent = _STEP * 2
         yield from (indent + line for line in lines)

@@ -1,0 +1,42 @@
+"""How many blocks a multiprocessor is to have at once, where a thread's registers decide.
+
+    sums of 8 x 8 float32 and what two iterations load for them: 96 registers   ->   2 blocks of 256 threads, 128 registers for each
+
+A compiler that is not told takes more registers than it needs, for addresses, and half the blocks are left: a product of float32 then took 1.5
+times as long on an H200.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.model.core.scop import Scop
+
+REGISTERS = 65536  # of a multiprocessor, of 4 bytes (CUDA C++ Programming Guide, "Technical specifications per compute capability")
+_ADDRESSES = 28  # registers for addresses, counters and predicates
+
+
+def resident_blocks(loops: Sequence[Registers], threads: int, scop: Scop) -> int | None:
+    """Returns how many blocks of so many threads have registers for what a thread keeps in them; None where no loop keeps elements
+    of several items.
+    """
+    tiles = [words(each, scop) for each in loops if each.items]
+    return max(1, REGISTERS // (threads * (max(tiles) + _ADDRESSES))) if tiles else None
+
+
+def words(held: Registers, scop: Scop) -> int:
+    """Returns how many registers of 4 bytes hold a thread's sums, and what it loads for them in two iterations of the loop.
+
+    For sums of integers of 64 bits it loads four: a product of two is several instructions, which nvcc starts early. With such sums of
+    8 x 8 items it takes 255 registers, and memory besides, where float64 does with 254.
+    """
+    items, element = dict(held.items), scop.arrays[held.array].element
+    total = prod(items.values()) * element.size_bytes
+    ahead = 4 if element.kind in "iu" and element.size_bytes == 8 else 2
+    for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
+        used = frozenset().union(*(each.names for each in subscripts))
+        if array != held.array:
+            total += ahead * prod(count for name, count in items.items() if name in used) * scop.arrays[array].element.size_bytes
+    return total // 4
