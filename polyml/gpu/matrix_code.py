@@ -15,7 +15,7 @@ from math import prod
 
 from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
 from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, Fragments, Operand
-from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
+from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES, copied_width
 from polyml.codegen.gpu.cut_blocks import End, has_first
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.gpu.places import Place, Touch
@@ -42,7 +42,7 @@ def matrix_touches(
     block = replace(chunk, dims=tuple(dim for dim in chunk.dims if dim not in thread.names))
     block = replace(block, conditions=tuple(each for each in block.conditions if not each.names & thread.names))
     for operand in (found.left, found.right):
-        yield from _copy(found, operand, (chunk, block), thread, _is_aligned(found, operand, place, scop))
+        yield from _copy(found, operand, (chunk, block), thread, _width(found, operand, place, scop))
     for operand, is_left in ((found.left, True), (found.right, False)):
         yield _loads_of_matrices(found, operand, is_left, block)
     width = 2 if _has_whole_pairs(found, place, ends, scop) else 1
@@ -95,11 +95,11 @@ def _sums(found: Fragments, text: str, place: Place, thread: Affine, ends: Seque
         yield Touch(text, found.sums.array, width > 0, None, inside, subscripts, held=(loop,), width=max(width, 1))
 
 
-def _is_aligned(found: Fragments, operand: Operand, place: Place, scop: Scop) -> bool:
-    """Returns whether all vectors of an operand are at multiples of 16 bytes in its array, which is when they are copied at once."""
+def _width(found: Fragments, operand: Operand, place: Place, scop: Scop) -> int:
+    """Returns how many elements of an operand are copied at once: a vector where all are at multiples of 16 bytes in its array, or two."""
     tile, width, table = operand.tile, operand.order.width, AccessTable(scop.context)
     if len(found.loop.lower) != 1:
-        return False
+        return 1
     first = [place.index(each.first.substitute({found.chunk: found.loop.lower[0]})) for each in tile.dimensions]
     extents = [place.index(table.affine(each)).constant for each in scop.arrays[tile.array].shape]
     offset = Affine()
@@ -107,14 +107,15 @@ def _is_aligned(found: Fragments, operand: Operand, place: Place, scop: Scop) ->
         offset = offset + each * prod(extents[position + 1 :])
     outer = next(k for k, each in enumerate(tile.dimensions) if each.extent > 1)
     numbers = (offset.constant, prod(extents[outer + 1 :]), *(c for _, c in offset.terms))
-    return all(number % width == 0 for number in numbers)
+    return copied_width(width, scop.arrays[tile.array].element.size_bytes, numbers)
 
 
-def _copy(found: Fragments, operand: Operand, places: tuple[Place, Place], thread: Affine, is_aligned: bool) -> Iterator[Touch]:
-    """Yields the loads and the stores by which the threads of a block copy an operand's tile, in vectors of 16 bytes, or element by
-    element where these are not aligned.
+def _copy(found: Fragments, operand: Operand, places: tuple[Place, Place], thread: Affine, wide: int) -> Iterator[Touch]:
+    """Yields the loads and the stores by which the threads of a block copy an operand's tile, in vectors of 16 bytes, or fewer elements
+    at once where these are not aligned.
 
     places: where a thread begins a chunk, and the same of a block.
+    wide: how many elements are copied at once.
     """
     tile, width, threads = operand.tile, operand.order.width, _threads(found)
     moving = [each for each in tile.dimensions if each.extent > 1]
@@ -124,13 +125,12 @@ def _copy(found: Fragments, operand: Operand, places: tuple[Place, Place], threa
     row, column = floor_div(vector, across), modulo(vector, across) * width
     text = f"{tile.array} to shared memory"
     numbers = [[*range(first, min(first + LANES, height * across))] for first in range(0, height * across, LANES)]
-    for element in range(1 if is_aligned else width):
+    for element in range(0, width, wide):
         at = dict(zip(map(id, moving), (row, column + element)))
         lefts = [place.index(last - variable(found.chunk)) for last in found.loop.upper]
         limits = [Compare(">=", place.index(limit)) for each in moving for limit in each.limits(at[id(each)], lefts)]
         inside = replace(place, conditions=(*place.conditions, Compare(">=", Affine(height * across - 1) - vector), *limits))
         subscripts = tuple(place.index(each.first) + at.get(id(each), Affine()) for each in tile.dimensions)
-        wide = width if is_aligned else 1
         yield Touch(text, tile.array, False, None, inside, subscripts, is_copy=True, width=wide)
         pattern = tuple(
             tuple(

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import SLOTS
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
+from polyml.codegen.gpu.block_loops.swizzles import copied_width
 from polyml.codegen.gpu.block_loops.vector_stores import vector_axis, vector_width
 from polyml.codegen.gpu.cut_blocks import is_there
 from polyml.codegen.gpu.program import Launch, Version
@@ -246,14 +247,14 @@ class VersionWalk:
         ends: as in `_copy`.
         """
         tile, (linear, threads) = found.tile, self._threads
-        width = found.width if self._is_aligned(found) else 1
+        width = self._width(found)
         copy = place.inside((), Affine(), 1)
         at = linear + variable(copy.dims[-1]) * threads
         copy = replace(copy, conditions=(*copy.conditions, Compare(">=", Affine(tile.elements // found.width - 1) - at)))
         positions, stored = found.copied(at)
         if width < found.width:
-            copy = copy.inside((), Affine(), 1, found.width)
-            one = variable(copy.dims[-1])
+            copy = copy.inside((), Affine(), 1, found.width // width)
+            one = variable(copy.dims[-1]) * width
             positions, stored = (*positions[:-1], positions[-1] + one), (*stored[:-1], stored[-1] + one)
         moving = [each for each in tile.dimensions if each.extent > 1]
         where = dict(zip(map(id, moving), positions))
@@ -272,12 +273,15 @@ class VersionWalk:
             width=width,
         )
 
-    def _is_aligned(self, found: PipelinedTile) -> bool:
-        """Returns whether rows of the array, and the parts that are copied of them, begin at multiples of a vector."""
+    def _width(self, found: PipelinedTile) -> int:
+        """Returns how many elements are copied at once: a vector, or two halves, where rows of the array, and the parts that are copied of
+        them, begin at multiples of so many.
+        """
         outer = next(k for k, each in enumerate(found.tile.dimensions) if each.extent > 1)
         shape = [value_at(each, self._sizes) for each in self._scop.arrays[found.array].shape]
         firsts = found.tile.dimensions[-1].first.substitute({name: Affine(value) for name, value in self._sizes.items()})
-        return prod(shape[outer + 1 :]) % found.width == 0 and firsts.constant % found.width == 0
+        fitting = copied_width(found.width, found.element_bytes, (prod(shape[outer + 1 :]), firsts.constant))
+        return fitting if found.order is not None else 1
 
     def _instance(self, node: Instance, place: Place) -> Iterator[Touch]:
         """Yields the loads and the store of an instance; an element that the statement reads twice is loaded once."""

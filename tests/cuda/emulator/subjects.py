@@ -23,6 +23,13 @@ EQUIVALENT = (
     (r"if \(\w+_chunk \+ \d+ < @", 1, "a chunk that begins where the loop ends copies nothing"),
     (r"if \(\w+_chunk >= @0\)", -1, "chunks begin at multiples of their size"),
     (r"for \(int (\w+) = 0; \1 < @32; \1 \+= 16\)", -1, "steps of 16 end where they did"),
+    (r": for \(int e = 0; e < @8; e\+\+\)", 1, "a copy more puts zeros into the padding of a tile"),
+    (r"if \(k_chunk \+ 16 <= @", 1, "what is copied beyond the end of the loop is zero, and adds nothing"),
+    (r"for \(int k = 0; k < @\w+ - k_chunk; ", 1, "what is copied beyond the end of the loop is zero, and adds nothing"),
+    (r"if \(.*% \d+ == @0", 1, "elements are then stored one by one"),
+    (r"for \(int \w+ = 0; \w+ < @4; \w+ \+= [24]\)", -1, "steps of 2 or 4 end where they did"),
+    (r"if \(\w+( \+ j_item \+ 3| \+ 1) < @", 1, "vectors and pairs are in the result as a whole, or not at all"),
+    (r"if \(\w+( \+ j_item \+ 3| \+ 1) < @", -1, "vectors and pairs are in the result as a whole, or not at all"),
     (r"if \(.*\w > @3 ", -1, "a thread's first row is a multiple of 4"),
     (r": if \(thread < @32\) \{", 1, "what another warp's lanes combine goes nowhere"),
     (r": if \(thread < @32\) \{", -1, "fewer warps than 31 have results to combine"),
@@ -122,11 +129,11 @@ def why_equivalent(mutation: Mutation) -> str:
 
 def subjects() -> tuple[Subject, ...]:
     """Returns the kernels; products are to have tiles of 32 x 32, SMALL_TILE."""
-    sizes = ((64, 64, 16), (31, 64, 17), (64, 31, 17), (64, 64, 15), (32, 32, 1), (32, 32, 33))
+    sizes = ((64, 64, 16), (31, 64, 17), (64, 31, 17), (64, 64, 15), (32, 32, 1), (32, 32, 33), (31, 33, 17))
     return (
         Subject("gemm", kernels.gemm, _products(kernels.gemm, "nk", "km", *sizes)),
         Subject("halves", halves, _products(halves, "nk", "km", *sizes, (64, 64, 64), (64, 64, 41), dtype=ml_dtypes.bfloat16)),
-        Subject("syr2k", syr2k, tuple((_numbers(n, n), _numbers(n, k), _numbers(n, k)) for n, k in ((64, 16), (63, 17), (32, 1), (64, 15), (65, 33)))),
+        Subject("syr2k", syr2k, tuple((_numbers(n, n), _numbers(n, k), _numbers(n, k)) for n, k in ((64, 16), (63, 17), (32, 1), (64, 15), (65, 33), (36, 5)))),
         Subject("transpose", kernels.transpose, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((64, 32), (31, 33), (33, 31), (33, 65), (40, 40)))),
         Subject("turned", footprints.turned, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((66, 67), (65, 65))), _ORDER),
         Subject("convolution", footprints.convolution, ((_numbers(2, 4, 35), _numbers(32, 2, 3, 3), _numbers(32, 2, 33)),), _ORDER),

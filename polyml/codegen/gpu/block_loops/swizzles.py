@@ -8,11 +8,13 @@ rows that follow one another, and a copy writes vectors of a row. Both are free 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from polyml.quasi_affine.affine import Affine, floor_div, modulo
 
 VECTOR_BYTES = 16
+PAIR_BYTES = 4  # the fewest that an asynchronous copy copies: two halves
 GROUPS = 8  # of banks, each as wide as a vector
 
 
@@ -121,3 +123,18 @@ def conflicts(order: Swizzle, length: int, element_bytes: int) -> int:
     """
     groups = [(row * length + order.column(row, 0)) * element_bytes // VECTOR_BYTES % GROUPS for row in range(GROUPS)]
     return max(map(groups.count, groups))
+
+
+def copied_width(width: int, element_bytes: int, numbers: Iterable[int]) -> int:
+    """Returns how many elements of a row an asynchronous copy copies at once: a vector, or as many as PAIR_BYTES have, where all numbers
+    are multiples of that; else one.
+
+    width: elements of a vector.
+    numbers: where the first vector is and how many elements lie between rows, in elements.
+
+    >>> copied_width(8, 2, (64, 40)), copied_width(8, 2, (64, 42)), copied_width(8, 2, (64, 41)), copied_width(4, 4, (6,))
+    (8, 2, 1, 1)
+    """
+    known = [*numbers]
+    ways = (each for each in (width, PAIR_BYTES // element_bytes) if each and all(number % each == 0 for number in known))
+    return next(ways, 1)

@@ -7,9 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from math import prod
 from pathlib import PurePath
 from textwrap import wrap
+
+import islpy as isl
 
 from polyml.codegen.gpu.program import Launch
 from polyml.codegen.gpu.teams import TeamCode
@@ -87,3 +90,9 @@ def _blocks(launch: Launch) -> str:
             along.setdefault(_AXES[min(number, 2)], []).append(axis.loop)
     told = ", ".join(f"along {axis} for {' and '.join(loops)}" for axis, loops in along.items())
     return f"blocks of {shape}{total} thread{'s' if prod(threads) > 1 else ''}{iterations}: {told}"
+
+
+def running(launch: Launch, scop: Scop) -> isl.Set:
+    """Returns { : ... }, a condition on the sizes that holds wherever the launch runs an instance."""
+    where = [scop.statements[name].domain.params() for name in launch.statements]
+    return reduce(isl.Set.union, where, isl.Set.empty(scop.checked.get_space())).intersect(scop.checked)

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import reduce
 from math import prod
 from typing import cast
 
-import islpy as isl
-
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
-from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
+from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.program import GpuProgram, Launch, Version
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.residency import resident_blocks
@@ -26,7 +23,7 @@ from polyml.codegen.gpu.text.block_loops.held_sums import HeldSums
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, shared_array
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import definitions
-from polyml.codegen.gpu.text.headings import heading, line_of, source_lines
+from polyml.codegen.gpu.text.headings import heading, line_of, running, source_lines
 from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
 from polyml.codegen.gpu.text.shared_memory import SharedArray, asked_bytes, declarations
@@ -79,11 +76,11 @@ class _KernelText:
         self._integers: dict[str, None] = {}
         self._outer = outer_names(launch, scop)
         self._fixed: Mapping[str, Affine] = {}  # values that names stand for
-        self._known = _running(launch, scop)
+        self._known = running(launch, scop)
         self._begin(launch.versions[0] if launch.versions else Version(TRUE, ()))
         self._tells_lines = len(source_lines(launch, scop)) > 1
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
-        self._reads: dict[str, str] = {}  # name of a tile that is copied ahead -> the element that a thread reads
+        self._ahead_of: dict[str, PipelinedTile] = {}  # by the names of tiles that are copied ahead
         self._shared: dict[str, SharedArray] = {}
         self._held = {name: named(name) for name in self._private}  # array -> the register that stands for its element
         self._updates: Mapping[str, tuple[str, str]] = {}  # statement -> (array, the register that it updates in its place)
@@ -150,16 +147,13 @@ class _KernelText:
             yield f"{dialect.pointer}int *status"
 
     def _run(self) -> Iterator[str]:
-        """Yields the C lines of what a thread runs. If the launch has two versions, the first one is in an `if` on its condition,
-        and the second one in the `else`.
-        """
+        """Yields the C lines of what a thread runs; of two versions, the second one is in the `else` of the first one's condition."""
         if self._launch.team:
             yield from TeamText(self._launch, self._scop, self._dialect, self._values, self).lines()
             return
         first, *others = self._launch.versions
         if not others:
-            yield from block_counts(first.ends, self._around)
-            yield from self._after_copies(first)
+            yield from (*block_counts(first.ends, self._around), *self._after_copies(first))
             return
         yield f"if ({condition(self._renamed(first.condition), self._use)}) {{"
         yield from (_STEP + line for line in self._after_copies(first))
@@ -169,9 +163,7 @@ class _KernelText:
             yield from self._block("else", version.body)
 
     def _after_copies(self, version: Version) -> Iterator[str]:
-        """Yields the C lines of a version: those by which the block copies to shared memory what the version begins with, and those
-        of its body.
-        """
+        """Yields the C lines of a version: of the copies to shared memory that it begins with, and of its body."""
         tiled = [(tile, self._tile_name(tile)) for tile in version.filled]
         for tile, name in tiled:
             yield from copy_lines(tile, name, (), self._around)
@@ -313,10 +305,19 @@ class _KernelText:
         names = [self._tile_name(each.tile) for each in found.tiles]
         for each, name in zip(found.tiles, names):
             self._shared[name] = pipelined_loops.shared_array(each, name, found.slots, self._around)
-            self._reads[name] = pipelined_loops.read(each, name, self._around)
+            self._ahead_of[name] = each
         outer, self._tiles = self._tiles, [*((each.tile, name) for each, name in zip(found.tiles, names)), *self._tiles]
-        yield from pipelined_loops.pipelined_loop(found, names, self._around, self._lines)
+        yield from pipelined_loops.pipelined_loop(found, names, self._around, self._in_chunk)
         self._tiles = outer
+
+    def _in_chunk(self, loop: Loop, chunk: str, count: str) -> Iterator[str]:
+        """Yields the C lines of the first iterations of a chunk, which are counted from 0 on. count: the C text of how many there are."""
+        name, fixed = self._names[loop.var], self._fixed
+        self._fixed = {**fixed, loop.var: variable(chunk) + variable(name)}  # for `_call`
+        self._call(self._names)
+        yield from self._block(f"for (int {name} = 0; {name} < {count}; {name}++)", loop.body)
+        self._fixed = fixed
+        self._call(self._names)
 
     def _tile_name(self, tile: SharedTile) -> str:
         """Declares a tile in the kernel's shared memory, under a new name, and returns the name."""
@@ -370,7 +371,9 @@ class _KernelText:
             return self._held[array]
         for tile, name in self._tiles:
             if tile.array == array and (found := self._indices(tile, subscripts)) is not None:
-                return self._reads.get(name) or name + "".join(f"[{self._values.index(index)}]" for index in found)
+                if name in self._ahead_of:
+                    return pipelined_loops.read(self._ahead_of[name], name, self._around)
+                return name + "".join(f"[{self._values.index(index)}]" for index in found)
         self._arrays.setdefault(array, False)
         extents = [self._table.affine(extent.gist_params(self._known)) for extent in self._scop.arrays[array].shape[1:]]
         sizes = [factor(self._renamed(each), self._use) for each in extents]
@@ -395,9 +398,3 @@ class _KernelText:
     def _use(self, function: str) -> str:
         """Returns the name of a device function, and notes that the kernel calls it."""
         return self.needs.function(function)
-
-
-def _running(launch: Launch, scop: Scop) -> isl.Set:
-    """Returns { : ... }, a condition on the sizes that holds wherever the launch runs an instance."""
-    where = [scop.statements[name].domain.params() for name in launch.statements]
-    return reduce(isl.Set.union, where, isl.Set.empty(scop.checked.get_space())).intersect(scop.checked)

@@ -53,7 +53,7 @@ def fragment_loop(
         lines += _for_sums(found, around, first_values(_register(held)))
     inside = list(copied_ahead(copies, ring, around, _chunk(found, copies, held, around)))
     lines += [run, *(_STEP + line for line in inside), "}"] if found.sums.start else inside
-    lines += [*_stores(found, held, there, ends, around), *fence]
+    lines += [*_stores(found, held, ends, around), *fence]
     yield "{" if found.sums.start else run
     yield from (_STEP + line for line in lines)
     yield "}"
@@ -74,14 +74,12 @@ def _sum(found: Fragments, around: Surroundings, names: Mapping[str, Affine] = M
     return around.values.element(found.sums.array, subscripts)
 
 
-def _stores(found: Fragments, held: str, there: str, ends: Sequence[End], around: Surroundings) -> Iterator[str]:
-    """Yields the C lines that store the sums, two at once where rows in memory allow it.
+def _stores(found: Fragments, held: str, ends: Sequence[End], around: Surroundings) -> Iterator[str]:
+    """Yields the C lines that store the sums, two at once where rows in memory allow it."""
 
-    there: the C text of a test of whether a sum is one of the launch; "" where all are.
-    """
-
-    def tested(line: str) -> list[str]:
-        return [f"if ({there})", _STEP + line] if there else [line]
+    def tested(line: str, more: int = 0) -> list[str]:
+        where = has_first(ends).substitute({found.columns.start: variable(found.columns.start) + more})
+        return [f"if ({condition(around.renamed(where), around.use)})", _STEP + line] if ends else [line]
 
     single = _for_sums(found, around, tested(f"{_sum(found, around)} = {_register(held)};"))
     if not found.has_pairs:
@@ -95,7 +93,7 @@ def _stores(found: Fragments, held: str, there: str, ends: Sequence[End], around
     tests += [f"{end.count} % 2 == 0" for end in ends if end.axis is found.columns]
     yield f"if ({' && '.join(tests)}) {{"
     pair = f"{around.use('store_pair_f32')}(&{_sum(found, around)}, {_register(held)}, {_register(held, 1)});"
-    yield from (_STEP + line for line in _for_sums(found, around, tested(pair), 2))
+    yield from (_STEP + line for line in _for_sums(found, around, tested(pair, 1), 2))
     yield "}"
     yield "else {"
     yield from (_STEP + line for line in single)

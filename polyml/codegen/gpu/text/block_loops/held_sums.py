@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
 from polyml.codegen.gpu.block_loops.vector_stores import vector_axis, vector_width
-from polyml.codegen.gpu.cut_blocks import End, is_there
+from polyml.codegen.gpu.cut_blocks import End, has_iteration
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings
@@ -48,10 +48,10 @@ class HeldSums:
         """The C text of the register of an item."""
         return self.name + "".join(f"[{item}]" for item, _ in self.held.items)
 
-    @property
-    def _there(self) -> str:
-        """The C text of a test of whether an item is an iteration of the launch; "" where all are."""
-        return condition(self.around.renamed(is_there(self.ends)), self.around.use) if self.ends else ""
+    def _test(self, names: Mapping[str, Affine]) -> str:
+        """Returns the C text of a test of whether an item is an iteration of the launch; "" where all are."""
+        where = has_iteration(self.ends).substitute(names)
+        return condition(self.around.renamed(where), self.around.use) if self.ends else ""
 
     def declared(self) -> str:
         """Returns the C declaration of the registers."""
@@ -67,43 +67,49 @@ class HeldSums:
         subscripts = [self.around.values.index(each.substitute(names)) for each in self.held.subscripts]
         return self.around.values.element(self.held.array, subscripts)
 
-    @property
-    def _again(self) -> dict[str, Affine]:
-        """{ name of a thread's first iteration -> the same, in a variable that compilers know nothing of }, so that they do not keep addresses
-        of elements in registers while the loop runs.
+    def _aside(self, suffix: str) -> dict[str, Affine]:
+        """Returns { name of a thread's first iteration -> the same, in a variable that compilers know nothing of }, so that they do not keep
+        addresses and tests of elements in registers while the loop runs. suffix: of the variables' names.
         """
         starts = [axis.start for axis in self.blocks if any(axis.start in each.names for each in self.held.subscripts)]
-        return {start: variable(f"{start}_again") for start in starts} if self.has_vectors and self.held.items else {}
+        return {start: variable(f"{start}_{suffix}") for start in starts} if self.has_vectors and self.held.items else {}
+
+    def _declared(self, names: Mapping[str, Affine]) -> Iterator[str]:
+        """Yields the C declarations of such variables."""
+        for start, name in names.items():
+            yield f"const {self.around.dialect.index} {name} = {self.around.use('again')}({named(start)});"
 
     def loaded(self) -> Iterator[str]:
         """Yields the C lines that load the elements, or zeros in place of those of no iteration."""
-        value = self.around.values.loaded(self._memory(), self._element).text
-        yield from for_items(self.held.items, [f"{self.register} = {f'{self._there} ? {value} : 0' if self._there else value};"])
+        names = self._aside("first")
+        yield from self._declared(names)
+        value = self.around.values.loaded(self._memory(names), self._element).text
+        there = self._test(names)
+        yield from for_items(self.held.items, [f"{self.register} = {f'{there} ? {value} : 0' if there else value};"])
 
     def stored(self) -> Iterator[str]:
         """Yields the C lines that store the elements: in vectors of 16 bytes where rows in memory and those of a thread allow it."""
-        index = self.around.dialect.index
-        for start, name in self._again.items():
-            yield f"const {index} {name} = {self.around.use('again')}({named(start)});"
-        store = [f"{self._memory(self._again)} = {self.around.values.stored(Text(self.register), self._element)};"]
-        if self._there:
-            store = [f"if ({self._there})", _STEP + store[0]]
+        names = self._aside("again")
+        yield from self._declared(names)
+        store = [f"{self._memory(names)} = {self.around.values.stored(Text(self.register), self._element)};"]
+        if self.ends:
+            store = [f"if ({self._test(names)})", _STEP + store[0]]
         single = list(for_items(self.held.items, store))
         axis = vector_axis(self.held, self.blocks, self._element) if self.has_vectors else None
         if axis is None:
             yield from single
             return
-        yield f"if ({self._is_aligned(axis)}) {{"
-        yield from (_STEP + line for line in self._vectors(axis))
+        yield f"if ({self._is_aligned(axis, names)}) {{"
+        yield from (_STEP + line for line in self._vectors(axis, names))
         yield "}"
         yield "else {"
         yield from (_STEP + line for line in single)
         yield "}"
 
-    def _is_aligned(self, axis: BlockAxis) -> str:
+    def _is_aligned(self, axis: BlockAxis, names: Mapping[str, Affine]) -> str:
         """Returns the C text of a test of whether all vectors of the thread are at multiples of 16 bytes, and of elements that there are."""
         around, zero = self.around, {item: Affine() for item, _ in self.held.items}
-        first = self._memory({**self._again, **zero})
+        first = self._memory({**names, **zero})
         tests = [f"({around.dialect.unsigned(64)})&{first} % {VECTOR_BYTES} == 0"]
         if len(self.held.subscripts) > 1:
             pitch = around.values.affine(around.scop.arrays[self.held.array].shape[-1])
@@ -111,15 +117,16 @@ class HeldSums:
         tests += [f"{end.count} % {vector_width(self._element)} == 0" for end in self.ends if end.axis is axis]
         return " && ".join(tests)
 
-    def _vectors(self, axis: BlockAxis) -> Iterator[str]:
+    def _vectors(self, axis: BlockAxis, names: Mapping[str, Affine]) -> Iterator[str]:
         """Yields the C lines that store the elements in vectors along the axis."""
         others = [each for each in self.held.items if each[0] != axis.item]
         values = ", ".join(
             self.name + "".join(f"[{item}{f' + {k}' if k and item == axis.item else ''}]" for item, _ in self.held.items)
             for k in range(vector_width(self._element))
         )
-        store = f"{self.around.use(f'store_vector_{self._element.name}')}(&{self._memory(self._again)}, {values});"
-        lines = [f"if ({self._there})", _STEP + store] if self._there else [store]
+        store = f"{self.around.use(f'store_vector_{self._element.name}')}(&{self._memory(names)}, {values});"
+        test = self._test({**names, axis.item: variable(axis.item) + (vector_width(self._element) - 1)})
+        lines = [f"if ({test})", _STEP + store] if test else [store]
         yield from for_items(
             [*others, (axis.item, dict(self.held.items)[axis.item])], lines, {axis.item: vector_width(self._element)}
         )

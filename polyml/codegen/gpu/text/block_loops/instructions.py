@@ -1,7 +1,7 @@
 """Device functions that are instructions of NVIDIA's GPUs: asynchronous copies to shared memory, and matrix instructions.
 
-`copy_vector` copies 16 bytes: where both addresses are multiples of 16 without waiting (cp.async), so that a later `wait_for_copies_N` has to
-follow; elements from `count` on are zeros. `copy_element` copies 4 or 8 bytes without waiting. NVIDIA, PTX ISA 8.5, 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
+`copy_vector` copies 16 bytes, so many at once, without waiting (cp.async) unless that is less than 4, so that a later `wait_for_copies_N` has
+to follow; elements from `count` on are zeros. `copy_element` copies 4 or 8 bytes without waiting. NVIDIA, PTX ISA 8.5, 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS
 
 _COPY_VECTOR = """
 template <typename T>
-__device__ void copy_vector(T *to, const T *from, int count, bool aligned)
+__device__ void copy_vector(T *to, const T *from, int count, int bytes)
 {
-    const int most = 16 / sizeof(T);
+    const int most = 16 / sizeof(T), each = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
     count = count < 0 ? 0 : count > most ? most : count;
-    if (aligned)
+    if (bytes == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from), "r"(count * (int)sizeof(T)) : "memory");
+    else if (sizeof(T) >= 4 || bytes == 4)
+        for (int e = 0; e < most; e += each) {
+            const int left = count < e ? 0 : count - e < each ? count - e : each;
+            asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" :: "r"((unsigned int)__cvta_generic_to_shared(to + e)), "l"(from + e), "n"(sizeof(T) < 4 ? 4 : sizeof(T)), "r"(left * (int)sizeof(T)) : "memory");
+        }
     else
         for (int e = 0; e < most; e++)
             to[e] = e < count ? from[e] : (T)0;

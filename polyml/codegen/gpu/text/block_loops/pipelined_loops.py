@@ -6,10 +6,10 @@ Pipelined   ->   wait_for_copies_0(); __syncthreads(); copy_vector(...); for (k 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.text.block_loops.tile_copies import ElementCopy, Ring, Surroundings, VectorCopy, copied_ahead
+from polyml.codegen.gpu.text.integers import extreme
 from polyml.codegen.gpu.text.shared_memory import SharedArray
 from polyml.codegen.ir.program import Loop
 from polyml.quasi_affine.affine import variable
@@ -19,26 +19,28 @@ _UNROLLED = 2  # iterations of a chunk; with more, ptxas keeps operands of more 
 
 
 def pipelined_loop(
-    found: Pipelined, names: list[str], around: Surroundings, lines: Callable[[Loop], Iterator[str]]
+    found: Pipelined, names: list[str], around: Surroundings, lines: Callable[[Loop, str, str], Iterator[str]]
 ) -> Iterator[str]:
     """Yields the C lines of a loop whose tiles are copied ahead: one for chunks of the usual length, unrolled, and one for the rest.
 
     names: of the tiles.
-    lines: returns the lines of a loop over a part of the iterations, which reads from the tiles.
+    lines: returns the lines of the first iterations of a chunk, which read from the tiles: of a loop, the name of the chunk's first one,
+        and the C text of how many there are.
     """
-    loop, chunk = found.loop, variable(found.source.chunk)
+    loop, chunk = found.loop, found.source.chunk
     copies = [
         ElementCopy(each.tile, name) if each.order is None else VectorCopy(each.tile, each.order, name)
         for each, name in zip(found.tiles, names)
     ]
 
     def compute() -> Iterator[str]:
-        yield f"if ({found.source.chunk} + {found.length} <= {around.end(loop)}) {{"
+        left = extreme("min", [around.renamed(each + 1 - variable(chunk)) for each in loop.upper], around.use)
+        yield f"if ({chunk} + {found.length} <= {around.end(loop)}) {{"
         yield f"{_STEP}#pragma unroll {_UNROLLED}"
-        yield from (_STEP + line for line in lines(replace(loop, lower=(chunk,), upper=(chunk + (found.length - 1),))))
+        yield from (_STEP + line for line in lines(loop, chunk, str(found.length)))
         yield "}"
         yield "else {"
-        yield from (_STEP + line for line in lines(replace(loop, lower=(chunk,))))
+        yield from (_STEP + line for line in lines(loop, chunk, left))
         yield "}"
 
     yield from copied_ahead(copies, Ring(loop, found.source.chunk, found.length, found.slots), around, compute())

@@ -12,7 +12,7 @@ from math import prod
 from typing import Protocol
 
 from polyml.codegen.gpu.block_loops.pipelined_tiles import ROWS
-from polyml.codegen.gpu.block_loops.swizzles import GROUPS, VECTOR_BYTES
+from polyml.codegen.gpu.block_loops.swizzles import GROUPS, PAIR_BYTES, VECTOR_BYTES
 from polyml.codegen.gpu.shared_tiles import SharedTile, TileDimension
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.integers import Rename, condition, extreme, factor
@@ -165,21 +165,25 @@ class VectorCopy:
         return f"{self.name}[{slot}][{row}][{self.order.text(row, column)}]"
 
     def alignment(self, ring: Ring, around: Surroundings) -> list[str]:
-        """Returns the C declaration of whether all vectors are at multiples of 16 bytes: the first one of the block is, and the
-        rows of the array are as long as some vectors.
+        """Returns the C declaration of how many bytes are copied at once: 16 where all vectors are at multiples of 16 bytes, since the
+        first one of the block is, and the rows of the array are as long as some vectors; else 4, for halves where pairs are at
+        multiples of 4; else one element.
         """
         lower, dimensions = ring.loop.lower, self.tile.dimensions
+        size = around.scop.arrays[self.tile.array].element.size_bytes
         if len(lower) != 1:
-            return [f"const bool {self.name}_aligned = false;"]
+            return [f"const int {self.name}_bytes = {size};"]
         first = [each.first.substitute({ring.chunk: lower[0]}) for each in dimensions]
         address = around.values.element(self.tile.array, [around.values.index(each) for each in first])
-        pitch = _pitch(self.tile, around)
-        kind = around.dialect.unsigned(64)
-        return [f"const bool {self.name}_aligned = ({kind})&{address} % {VECTOR_BYTES} == 0 && {pitch} % {self.order.width} == 0;"]
+        pitch, kind, text = _pitch(self.tile, around), around.dialect.unsigned(64), ""
+        for most in (VECTOR_BYTES, PAIR_BYTES):
+            if most > size:
+                text += f"({kind})&{address} % {most} == 0 && {_bracketed(pitch)} % {most // size} == 0 ? {most} : "
+        return [f"const int {self.name}_bytes = {text}{size};"]
 
     def is_plain(self, around: Surroundings) -> list[str]:
         """Returns the C texts of the conditions that the block has all rows and columns of the tile, and that vectors are aligned."""
-        return [*_is_whole(self.tile, around), f"{self.name}_aligned"]
+        return [*_is_whole(self.tile, around), f"{self.name}_bytes == {VECTOR_BYTES}"]
 
     def lines(self, ring: Ring, around: Surroundings, plain: bool) -> Iterator[str]:
         """Yields the C lines by which the threads of a block begin to copy a chunk, neighbouring threads neighbouring vectors."""
@@ -195,7 +199,7 @@ class VectorCopy:
         ends = [around.renamed(each + 1) for each in along]
         count = extreme("min", [*ends, Affine(width)], around.use) if ends else str(width)
         count = f"{_test(above, around)} ? {count} : 0" if above else count
-        yield from rounds.body(f"{around.use('copy_vector')}(&{target}, {source}, {count}, {self.name}_aligned);")
+        yield from rounds.body(f"{around.use('copy_vector')}(&{target}, {source}, {count}, {self.name}_bytes);")
 
 
 @dataclass(frozen=True)
