@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import prod
 
 from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.dtypes import DType
 from polyml.model.core.scop import Scop
 
 REGISTERS = 65536  # of a multiprocessor, of 4 bytes (CUDA C++ Programming Guide, "Technical specifications per compute capability")
@@ -27,16 +28,22 @@ def resident_blocks(loops: Sequence[Registers], threads: int, scop: Scop) -> int
 
 
 def words(held: Registers, scop: Scop) -> int:
-    """Returns how many registers of 4 bytes hold a thread's sums, and what it loads for them in two iterations of the loop.
+    """Returns how many registers of 4 bytes hold a thread's sums, and what it loads for them in two iterations of the loop; smaller
+    elements have a register each.
 
     For sums of integers of 64 bits it loads four: a product of two is several instructions, which nvcc starts early. With such sums of
     8 x 8 items it takes 255 registers, and memory besides, where float64 does with 254.
     """
     items, element = dict(held.items), scop.arrays[held.array].element
-    total = prod(items.values()) * element.size_bytes
+    total = prod(items.values()) * registers_of(element)
     ahead = 4 if element.kind in "iu" and element.size_bytes == 8 else 2
     for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
         used = frozenset().union(*(each.names for each in subscripts))
         if array != held.array:
-            total += ahead * prod(count for name, count in items.items() if name in used) * scop.arrays[array].element.size_bytes
-    return total // 4
+            total += ahead * prod(count for name, count in items.items() if name in used) * registers_of(scop.arrays[array].element)
+    return total
+
+
+def registers_of(element: DType) -> int:
+    """Returns how many registers of 4 bytes hold an element."""
+    return -(-element.size_bytes // 4)

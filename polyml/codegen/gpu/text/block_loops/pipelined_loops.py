@@ -15,7 +15,6 @@ from polyml.codegen.ir.program import Loop
 from polyml.quasi_affine.affine import variable
 
 _STEP = "    "
-_UNROLLED = 2  # iterations of a chunk; with more, ptxas keeps operands of more than two in registers, and spills
 
 
 def pipelined_loop(
@@ -36,7 +35,7 @@ def pipelined_loop(
     def compute() -> Iterator[str]:
         left = extreme("min", [around.renamed(each + 1 - variable(chunk)) for each in loop.upper], around.use)
         yield f"if ({chunk} + {found.length} <= {around.end(loop)}) {{"
-        yield f"{_STEP}#pragma unroll {_UNROLLED}"
+        yield f"{_STEP}#pragma unroll"  # ptxas then finds registers of other banks for almost all of a multiplication's operands
         yield from (_STEP + line for line in lines(loop, chunk, str(found.length)))
         yield "}"
         yield "else {"
