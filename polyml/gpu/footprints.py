@@ -15,6 +15,7 @@ from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed
 from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import CannotCount
+from polyml.schedule.gpu.loop_roles import SurroundingLoop
 from polyml.schedule.gpu.mapping import Mapped, ThreadStatement
 
 TIME = "T"  # the tuple of the loops' values
@@ -39,8 +40,13 @@ class Footprints:
         """Returns each statement with { S[i] -> T[host, grid, inside] }, the values of the loops around its instances."""
         return tuple((run, self._when(run)) for run in self.mapped.nest.runs())
 
+    @cached_property
+    def _grid(self) -> tuple[SurroundingLoop, ...]:
+        """Returns the loops of the grid, those of axis x first."""
+        return tuple(loop for axis in self.mapped.axes for loop in axis.loops)
+
     def _when(self, run: ThreadStatement) -> isl.Map:
-        loops = (*self.mapped.nest.host, *(axis.loop for axis in self.mapped.axes), *run.inside)
+        loops = (*self.mapped.nest.host, *self._grid, *run.inside)
         values = [polyhedra.expressions(loop.values)[run.statement] for loop in loops]
         found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
         return polyhedra.at_sizes(found, self.sizes)
@@ -48,7 +54,7 @@ class Footprints:
     @cached_property
     def _middle(self) -> tuple[int, ...]:
         """Returns the middle value of each loop of the host and the grid, where loops around it have theirs."""
-        depth = len(self.mapped.nest.host) + len(self.mapped.axes)
+        depth = len(self.mapped.nest.host) + len(self._grid)
         if not depth:
             return ()
         rest = reduce(isl.Set.union, (polyhedra.outer(when.range(), depth) for _, when in self._runs)).coalesce()
@@ -81,10 +87,25 @@ class Footprints:
         """
         host = len(self.mapped.nest.host)
         bounds = [(value, value) for value in self._middle[:host]]
-        for axis, value in zip(self.mapped.axes, self._middle[host:]):
-            first = value // axis.extent * axis.extent
-            bounds.append((first, first + axis.extent - 1))
+        middle = iter(enumerate(self._middle[host:], host))
+        for axis in self.mapped.axes if self._middle else ():
+            left, own = axis.extent, []
+            for position, value in reversed(
+                [next(middle) for _ in axis.loops]
+            ):  # of merged loops, as many whole ones as a block has
+                first, count = self._first_and_count(position) if axis.merged else (0, left)
+                extent = min(left, count)
+                start = first + (value - first) // extent * extent
+                own.append((start, start + extent - 1))
+                left = -(-left // max(count, 1))
+            bounds += reversed(own)
         return self._counted(arrays, bounds, is_iteration)
+
+    def _first_and_count(self, position: int) -> tuple[int, int]:
+        """Returns the first iteration of a loop around what threads run, and how many it has, where they are the same everywhere."""
+        ends = [polyhedra.extremes(polyhedra.along(when.range(), position)) for _, when in self._runs]
+        known = [each for each in ends if each is not None]
+        return min(low for low, _ in known), max(high for _, high in known) - min(low for low, _ in known) + 1
 
     def _counted(self, arrays: Collection[str], bounds: Sequence[tuple[int, int]], is_iteration: bool | None) -> int | None:
         """Returns how many sectors accesses to some arrays are to, for values of the outermost loops within bounds.
@@ -100,7 +121,7 @@ class Footprints:
         self, arrays: Collection[str], bounds: Sequence[tuple[int, int]], is_iteration: bool | None
     ) -> Iterator[tuple[tuple[str, bool], isl.Set]]:
         """Yields ((array, whether they are stored), { A[e] }), the elements of each access; arguments as in `_counted`."""
-        depth = len(self.mapped.nest.host) + len(self.mapped.axes)
+        depth = len(self.mapped.nest.host) + len(self._grid)
         for run, when in self._runs:
             times = when.range()
             for dim, (first, last) in enumerate(bounds):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from math import prod
 
+from polyml.codegen.gpu.block_loops.merged_sums import Operand
 from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.shared_tiles import SharedTile
@@ -113,7 +115,7 @@ class Touch:
     text: str
     array: str
     is_write: bool
-    tile: SharedTile | PipelinedTile | None
+    tile: SharedTile | PipelinedTile | Operand | None
     place: Place
     subscripts: tuple[Affine, ...]
     held: tuple[str, ...] = ()
@@ -152,6 +154,7 @@ def place_of(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Place:
     """
     dims, conditions = list(launch.host), []
     values = {name: Affine(value) for name, value in sizes.items()} | {name: variable(name) for name in launch.host}
+    values |= {name: Affine(prod(each.evaluate(sizes) for each in some)) for name, some in launch.counts.items()}
     named = {axis.start: axis for axis in launch.blocks}
     for number, axis in enumerate(launch.axes):
         block, extent = variable(block_dim(number)), axis.threads * axis.items

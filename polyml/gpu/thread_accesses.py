@@ -15,9 +15,9 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
-from polyml.gpu.places import Place, Touch, looped, runs
+from polyml.gpu.places import Place, Touch, looped
 from polyml.gpu.team_code import TeamWalk
-from polyml.gpu.thread_code import touches
+from polyml.gpu.thread_code import runs_of, touches
 from polyml.gpu.warps.points_parts import Piece
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import Frame, LinearRow
@@ -126,7 +126,7 @@ class LaunchPoints:
 
     def runs(self) -> Iterator[tuple[str, str, Place, isl.Set]]:
         """Yields each instance in the text of a thread, as `thread_code.runs` does, with { T[t] }, the points at which it runs."""
-        made = runs(self.launch, self.scop, self.sizes) if self.team is None else self.team.runs()
+        made = runs_of(self.launch, self.scop, self.sizes) if self.team is None else self.team.runs()
         for name, kind, place in made:
             yield name, kind, place, self.points(place)
 

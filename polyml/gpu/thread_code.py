@@ -18,6 +18,7 @@ from math import prod
 from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import SLOTS
+from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.block_loops.swizzles import copied_width
 from polyml.codegen.gpu.block_loops.vector_stores import vector_axis, vector_width
@@ -28,7 +29,8 @@ from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged, TileD
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.gpu.matrix_code import matrix_touches
-from polyml.gpu.places import Place, Touch, in_version, looped, place_of, thread_dim
+from polyml.gpu.merged_code import MergedWalk
+from polyml.gpu.places import Place, Touch, in_version, looped, place_of, runs, thread_dim
 from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Scop
@@ -45,6 +47,16 @@ def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
     for number, version in enumerate(launch.versions):
         walk = VersionWalk(launch, version, scop, sizes)
         yield from ((number, each) for each in walk.version(in_version(start, version)))
+
+
+def runs_of(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, Place]]:
+    """Yields each instance in the text of a thread, as `places.runs` does, also of sums for positions of merged loops."""
+    merged = [version for version in launch.versions if version.merged]
+    for version in merged:
+        assert version.merged is not None
+        yield from VersionWalk(launch, version, scop, sizes).merged(version.merged).runs(place_of(launch, scop, sizes))
+    if not merged:
+        yield from runs(launch, scop, sizes)
 
 
 class VersionWalk:
@@ -84,7 +96,15 @@ class VersionWalk:
         for tile in self._version.filled:
             yield from self._copy(tile, place, ())
         self._tiles = self._version.filled
+        if self._version.merged is not None:
+            self._updates = dict.fromkeys(self._launch.statements, self._version.merged.array)
+            yield from self.merged(self._version.merged).touches(place)
+            return
         yield from self.nodes(self._version.body, place)
+
+    def merged(self, found: MergedSum) -> MergedWalk:
+        """Returns the walk over a sum for positions of merged loops."""
+        return MergedWalk(found, self._scop, self._threads[0], self._loads, self._instance)
 
     def nodes(self, nodes: Sequence[Node], place: Place) -> Iterator[Touch]:
         """Yields the loads and stores of nodes, in order."""
@@ -365,6 +385,7 @@ def shared_bytes(version: Version, scop: Scop) -> int:
     matrices = [operand.tile for each in version.fragments for operand in (each.left, each.right)]
     size = sum(prod(tile.lengths) * scop.arrays[tile.array].element.size_bytes for tile in tiles)
     size += sum(each.size_bytes(scop) for each in version.pipelined)
+    size += sum(each.size_bytes for each in version.merged.operands) if version.merged else 0
     return size + SLOTS * sum(tile.elements * scop.arrays[tile.array].element.size_bytes for tile in matrices)
 
 

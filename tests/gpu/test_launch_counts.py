@@ -78,7 +78,7 @@ def test_a_contraction_of_five_dimensions():
                         for e in range(A.shape[3]):
                             C[a, b, c] += A[a, b, d, e] * B[d, e, c]
 
-    check(contraction, [(3, 4, 35), (3, 4, 2, 3), (2, 3, 35)])
+    check(contraction, [(3, 4, 35), (3, 4, 2, 3), (2, 3, 35)], block=(32, 4))
 
 
 def test_sizes_that_are_not_looked_at_thread_by_thread():

@@ -30,6 +30,8 @@ def _copies(launch: Launch) -> Iterator[BlockCopies]:
     for staged in (*_staged(launch), *ahead.values()):
         arrays = tuple(dict.fromkeys(tile.array for tile in staged.tiles))
         yield BlockCopies(staged.loop.name, arrays, 0 if staged.length == CHUNK else staged.length)
+    for merged in filter(None, (version.merged for version in launch.versions)):
+        yield BlockCopies(merged.loop.name, tuple(dict.fromkeys(each.array for each in merged.operands)))
     for each in {each.loop.name: each for version in launch.versions for each in version.fragments}.values():
         yield BlockCopies(each.loop.name, tuple(dict.fromkeys((each.left.tile.array, each.right.tile.array))))
 

@@ -1,6 +1,7 @@
 """The axes of a launch: the blocks and threads along each, and the instances that one thread runs.
 
 grid loop i, blocks of 8 threads   ->   { S[i, k] : i = i' }, with i' = 8*block + thread
+merged loops i and j               ->   { S[i, j, k] : i = i' and j = j' }, with i' and j' of one of the positions from 8*block + thread on
 """
 
 from __future__ import annotations
@@ -14,10 +15,24 @@ import islpy as isl
 
 from polyml.codegen.gpu.host_loops import as_map
 from polyml.model.core.scop import Scop
-from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.affine import Affine, floor_div, variable
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop
 from polyml.schedule.gpu.mapping import LaunchNest
+
+
+@dataclass(frozen=True)
+class MergedLoop:
+    """A MergedLoop is one of several loops whose iterations are numbered together: all combinations, those of the last one fastest.
+
+    name: of the iteration, in what a thread runs.
+    first: the first iteration.
+    count: how many there are.
+    """
+
+    name: str
+    first: Affine
+    count: Affine
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,9 @@ class LaunchAxis:
     thread_step: how many iterations lie between the first ones of neighbouring threads: 1, or `items` where a thread's iterations
         follow one another.
     is_lane: whether `start` is a thread's number in its team, of which there is one along this axis, in place of an iteration.
+    merged: the loops whose iterations are numbered together along the axis, outermost first; `start` is then a position, the number of a
+        combination of these from 0 on.
+    count: the name of the parameter that is how many positions there are; "" where none are merged.
     """
 
     loop: str
@@ -43,6 +61,8 @@ class LaunchAxis:
     items: int
     thread_step: int = 1
     is_lane: bool = False
+    merged: tuple[MergedLoop, ...] = ()
+    count: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,15 +88,39 @@ class LaunchGrid:
 def launch_grid(nest: LaunchNest, axes: Sequence[GridAxis], scop: Scop) -> LaunchGrid:
     """Returns a nest on blocks and threads. axes: how its parallel loops are divided among them, x first."""
     taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
-    names = fresh([around.name for around in (*nest.host, *(axis.loop for axis in axes))], taken)
-    host, starts = names[: len(nest.host)], names[len(nest.host) :]
+    names = fresh([around.name for around in (*nest.host, *(loop for axis in axes for loop in axis.loops))], taken)
+    host, starts = names[: len(nest.host)], iter(names[len(nest.host) :])
     whole = reduce(at, zip(host, nest.host), nest.instances)
     inside, context = whole, scop.checked.intersect(whole.params())
-    for axis, start in zip(axes, starts):
-        context = context.intersect(starts_of(axis, start, whole))
-        inside = inside.intersect(of_thread(inside, axis, start))
-    found = tuple(grid_axis(axis, start, whole, scop) for axis, start in zip(axes, starts))
-    return LaunchGrid(host, found, whole, inside, context, frozenset({*taken, *names}))
+    taken |= {*names}
+    found = []
+    for axis in axes:
+        own = [next(starts) for _ in axis.loops]
+        if axis.merged:
+            inside = reduce(at, zip(own, axis.merged), inside)
+            start, count = fresh([f"{'_'.join(own)}_position", f"{'_'.join(own)}_count"], taken)
+            found.append(_merged_axis(axis, (start, count), own, whole, scop))
+            taken |= {start, count}
+        else:
+            context = context.intersect(starts_of(axis, own[0], whole))
+            inside = inside.intersect(of_thread(inside, axis, own[0]))
+            found.append(grid_axis(axis, own[0], whole, scop))
+    if any(axis.merged for axis in axes):  # whose threads run iterations of all loops, behind the last ones those of the last one
+        context = context.intersect(inside.params())
+    return LaunchGrid(host, tuple(found), whole, inside, context, frozenset(taken))
+
+
+def _merged_axis(axis: GridAxis, names: tuple[str, str], own: Sequence[str], instances: isl.UnionSet, scop: Scop) -> LaunchAxis:
+    """Returns the axis of a launch for several loops. names: of the position, and of how many there are. own: of the loops' iterations."""
+    merged = []
+    for name, loop in zip(own, axis.merged):
+        values = isl.Set.from_union_set(as_map(loop, instances).range())
+        low, high = (integer_expression(end.gist(scop.checked).coalesce()) for end in (values.dim_min(0), values.dim_max(0)))
+        merged.append(MergedLoop(name, low, high - low + 1))
+    start, count = names
+    blocks = floor_div(variable(count) + (axis.extent - 1), axis.extent)
+    told = " and ".join(loop.name for loop in axis.merged)
+    return LaunchAxis(told, start, Affine(), blocks, axis.size, axis.items, axis.thread_step, False, tuple(merged), count)
 
 
 def grid_axis(axis: GridAxis, start: str, instances: isl.UnionSet, scop: Scop) -> LaunchAxis:

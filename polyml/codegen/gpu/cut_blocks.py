@@ -25,7 +25,7 @@ from polyml.codegen.gpu.axes import LaunchGrid, fresh, of_thread
 from polyml.codegen.gpu.shared_tiles import BlockAxis
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import along as values_along
-from polyml.polyhedra import inner, is_box, outer
+from polyml.polyhedra import forget, inner, is_box, outer
 from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, variable
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop
@@ -192,3 +192,19 @@ def _end(axis: GridAxis, block: BlockAxis, count: str, values: isl.Set, scop: Sc
 
 def _is_zero(value: isl.PwAff) -> bool:
     return bool(value.domain().is_subset(value.zero_set()))
+
+
+def of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
+    """Returns a condition on the first iterations of a block that holds where `threads`, a condition on the first iterations of a
+    thread, holds for some thread of the block.
+    """
+    for axis in blocks:
+        step, last = axis.thread_step, axis.threads - 1
+        near = f"[{axis.block}, {axis.start}] -> {{ : exists t: {axis.start} = {axis.block} + {step} t and 0 <= t <= {last} }}"
+        threads = forget(threads.intersect(isl.Set(near)), [axis.start])
+    return threads
+
+
+def multiples(axis: BlockAxis) -> isl.Set:
+    """Returns [b] -> { : b mod n = 0 }, since blocks begin at multiples of the iterations of a block along the axis."""
+    return isl.Set(f"[{axis.block}] -> {{ : {axis.block} mod {axis.threads * axis.items} = 0 }}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from math import prod
 
 import islpy as isl
 
@@ -18,18 +19,20 @@ from polyml.codegen.gpu import teams
 from polyml.codegen.gpu.axes import LaunchAxis, fresh, launch_grid
 from polyml.codegen.gpu.block_loops.cut_work import with_tests, without_absent
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
+from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
 from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions, SharedWork, WantedLoop, shared_work
 from polyml.codegen.gpu.block_tiles import block_tiles
-from polyml.codegen.gpu.cut_blocks import End, EveryBlock, every_block
+from polyml.codegen.gpu.cut_blocks import End, EveryBlock, every_block, multiples, of_blocks
 from polyml.codegen.gpu.host_loops import as_map, host_loops
+from polyml.codegen.gpu.position_blocks import of_positions
 from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged
 from polyml.codegen.gpu.teams import Choice, TeamCode
 from polyml.codegen.ir.program import Node, instances
 from polyml.model.core.scop import Scop
-from polyml.polyhedra import forget, parameter_names
-from polyml.quasi_affine.affine import TRUE, Condition, negate
+from polyml.polyhedra import parameter_names
+from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
 from polyml.quasi_affine.from_isl import condition_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, Team
 from polyml.schedule.gpu.mapping import BlockCopies, LaunchNest, Mapped
@@ -49,6 +52,7 @@ class Version:
     pipelined: the same, where the block copies ahead.
     fragments: loops whose sums the threads of a block compute together, with matrix instructions.
     filled: what the block copies to shared memory before its threads run the body.
+    merged: what the block runs in place of the body, which is that of one position along each axis.
     notes: lines for people, on why the block copies some of what its threads load, and not the rest.
     ends: of the axes along which the block may have fewer iterations than the body has; elements of the others are zeros, which are not
         stored.
@@ -66,6 +70,7 @@ class Version:
     fragments: tuple[Fragments, ...] = ()
     filled: tuple[SharedTile, ...] = ()
     notes: tuple[str, ...] = ()
+    merged: MergedSum | None = None
     ends: tuple[End, ...] = ()
     has_vectors: bool = False
 
@@ -102,6 +107,15 @@ class Launch:
         """The loops of each version, or of each phase of a team."""
         phases = self.team.phases.values() if self.team else ()
         return tuple(each.body for each in (*self.versions, *phases))
+
+    @property
+    def counts(self) -> dict[str, tuple[Affine, ...]]:
+        """The parameters that are how many combinations of iterations loops have, those that are merged along an axis, and those of the
+        sums for them: products of how many each loop has.
+        """
+        found = {axis.count: tuple(loop.count for loop in axis.merged) for axis in self.axes if axis.merged}
+        sums = [version.merged for version in self.versions if version.merged]
+        return found | {each.count: tuple(loop.count for loop in each.inner) for each in sums}
 
     @property
     def body(self) -> tuple[Node, ...]:
@@ -143,7 +157,10 @@ class GpuProgram:
         """
         choice = self.choices.get(name)
         if choice is None:
-            return [(self.launches[name], dict(values))]
+            counts = self.launches[name].counts.items()
+            return [
+                (self.launches[name], {**values, **{each: prod(count.evaluate(values) for count in some) for each, some in counts}})
+            ]
         axes = {each: launch.axes for each, launch in self.launches.items()}
         names, parts = choice.chosen(axes, values) if choose is None else choose(choice, values)
         return [(self.launches[each], {**values, choice.parts: parts}) for each in names]
@@ -174,6 +191,9 @@ def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -
     instructions: which it may use that not all devices have.
     """
     nest, grid = mapped.nest, launch_grid(mapped.nest, mapped.axes, scop)
+    if any(axis.merged for axis in mapped.axes):
+        nodes, blocks, found = of_positions(nest, grid, scop, instructions.copies)
+        return Launch(name, grid.host, grid.axes, (Version(TRUE, nodes, merged=found),), blocks)
     inside, context, axes, host = grid.inside, grid.context, grid.axes, grid.host
     several = [(axis, launched.start) for axis, launched in zip(mapped.axes, axes) if axis.items > 1]
     called = fresh([f"{axis.loop.name}_item" for axis, _ in several], grid.taken)
@@ -297,8 +317,8 @@ def _versions(
     version = _whole_version(whole, context, items, blocks, given)
     rest = tuple(nodes_of(loop_tree.write(inside, body), context))
     if version.staged or version.pipelined or version.fragments or version.filled:
-        known = reduce(isl.Set.intersect, map(_multiples, blocks), _of_blocks(context, blocks))
-        full, context = known.subtract(_of_blocks(missing, blocks)).coalesce(), known
+        known = reduce(isl.Set.intersect, map(multiples, blocks), of_blocks(context, blocks))
+        full, context = known.subtract(of_blocks(missing, blocks)).coalesce(), known
     condition = condition_expression(full.gist(context), context)
     return replace(version, condition=condition), Version(negate(condition), rest)
 
@@ -358,22 +378,6 @@ def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, 
     """
     nodes = tuple(nodes_of(loop_tree.write(inside, body), context))
     return Version(TRUE, nodes, tuple(registers(nodes, scop, {})))
-
-
-def _of_blocks(threads: isl.Set, blocks: Sequence[BlockAxis]) -> isl.Set:
-    """Returns a condition on the first iterations of a block that holds where `threads`, a condition on the first iterations of a
-    thread, holds for some thread of the block.
-    """
-    for axis in blocks:
-        step, last = axis.thread_step, axis.threads - 1
-        near = f"[{axis.block}, {axis.start}] -> {{ : exists t: {axis.start} = {axis.block} + {step} t and 0 <= t <= {last} }}"
-        threads = forget(threads.intersect(isl.Set(near)), [axis.start])
-    return threads
-
-
-def _multiples(axis: BlockAxis) -> isl.Set:
-    """Returns [b] -> { : b mod n = 0 }, since blocks begin at multiples of the iterations of a block along the axis."""
-    return isl.Set(f"[{axis.block}] -> {{ : {axis.block} mod {axis.threads * axis.items} = 0 }}")
 
 
 def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:

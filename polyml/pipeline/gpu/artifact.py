@@ -5,8 +5,9 @@ GpuProgram + LaunchSource   ->   GpuArtifact
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from polyml.codegen.gpu.axes import LaunchAxis
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.ir.accesses import AccessTable
@@ -108,13 +109,21 @@ def _launch(name: str, point: Sequence[Affine], program: GpuProgram, source: Lau
     """Returns a launch in the host's loops as data. point: the values of the host's loops."""
     launch, signature = program.launches[name], source.signatures[name]
     at, team = dict(zip(launch.host, point)), launch.team
+    counts = {each: "*".join(f"({count.substitute(at)})" for count in some) for each, some in launch.counts.items()}
     stored = (variable(team.parts), *(count.substitute(at) for _, _, count in team.numbering)) if team and signature.parts else ()
     return HostLaunch(
         launch.name,
-        tuple(str(axis.blocks.substitute(at)) for axis in launch.axes),
+        tuple(_blocks(axis, counts.get(axis.count, ""), at) for axis in launch.axes),
         tuple(str(axis.first.substitute(at)) for axis in launch.axes),
-        tuple(str(at.get(name, variable(name))) for name in signature.integers),
+        tuple(counts.get(name, str(at.get(name, variable(name)))) for name in signature.integers),
         signature.firsts,
         signature.extents,
         tuple(map(str, stored)),
+        tuple(counts.values()),
     )
+
+
+def _blocks(axis: LaunchAxis, count: str, at: Mapping[str, Affine]) -> str:
+    """Returns how many blocks an axis has. count: the text of how many positions it has; "" where it has no merged loops."""
+    extent = axis.threads * axis.items
+    return f"({count} + {extent - 1}) // {extent}" if count else str(axis.blocks.substitute(at))

@@ -115,5 +115,6 @@ def _given(
 def _key(mapped: Sequence[Mapped]) -> tuple[object, ...]:
     """Returns a value that is equal for the same launches of the same loops."""
     return tuple(
-        (each.nest.key, *((axis.loop.name, axis.size, axis.items, axis.adjacent) for axis in each.axes)) for each in mapped
+        (each.nest.key, *((*(loop.name for loop in axis.loops), axis.size, axis.items, axis.adjacent) for axis in each.axes))
+        for each in mapped
     )

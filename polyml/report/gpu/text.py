@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyml.codegen.gpu.axes import LaunchAxis
+from polyml.codegen.gpu.block_loops.merged_sums import CHUNK, Operand
 from polyml.codegen.gpu.block_loops.pipelined_tiles import PipelinedTile
 from polyml.gpu.launches import Launches
 from polyml.gpu.places import Touch
@@ -166,6 +167,8 @@ def tile_text(touch: Touch) -> str:
     tile = touch.tile
     if tile is None:
         return ""
+    if isinstance(tile, Operand):
+        return f"{CHUNK} x {tile.axis.extent}" + (f", rows padded by {spare}" if (spare := tile.length - tile.axis.extent) else "")
     plain = tile.tile if isinstance(tile, PipelinedTile) else tile
     if touch.pattern:
         return " x ".join(str(each.extent) for each in plain.dimensions if each.extent > 1) + ", swizzled"

@@ -69,6 +69,7 @@ class HostLaunch:
     given_firsts, given_extents: the axes of which the kernel has the number of the first block, and how many blocks there are, as
         parameters, behind `integers`.
     stored: numbers whose product is how many partial results there are of each name.
+    counts: numbers that are at most `MOST_POSITIONS`, or the call is refused.
     """
 
     kernel: str
@@ -78,6 +79,7 @@ class HostLaunch:
     given_firsts: tuple[int, ...]
     given_extents: tuple[int, ...]
     stored: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -322,9 +324,9 @@ def _node_from_json(given: object) -> HostNode:
         axes = tuple(tuple_of(count_of, data[name]) for name in ("given_firsts", "given_extents"))
         if len(blocks) != len(firsts) or any(k >= len(blocks) for each in axes for k in each):
             raise ValueError("a launch has a number of blocks and a first one along each axis")
-        integers, stored = (tuple_of(text_of, data[name]) for name in ("integers", "stored"))
+        integers, stored, counts = (tuple_of(text_of, data[name]) for name in ("integers", "stored", "counts"))
         first, extents = axes
-        return HostLaunch(text_of(data["kernel"]), blocks, firsts, integers, first, extents, stored)
+        return HostLaunch(text_of(data["kernel"]), blocks, firsts, integers, first, extents, stored, counts)
     if "trips" in given:
         return _choice_from_json(given)
     if "condition" in given:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from polyml.errors import PolymlValueError
 from polyml.runtime.calling.result_extents import rewritten
 from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode
 from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts
 
 _STEP = "    "
+MOST_POSITIONS = 1 << 30  # of merged loops: numbers of 32 bits, with room for a block and a chunk
 _DEEPEST = 18  # loops in loops, of which Python allows 20
 Start = Callable[
     [tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]], None
@@ -57,9 +59,17 @@ def host_code(artifact: GpuArtifact) -> HostCode:
     lines += [f"{_STEP}return {needed}", f"def launches({', '.join([*given, *kernels.values()])}):"]
     lines += _block(artifact.host, names, kernels)
     threads = {kernel.name: prod(kernel.threads) for kernel in artifact.kernels}
-    made: dict = {"_min": min, "_max": max, "_parts": partial(_parts, threads), "__builtins__": {"range": range}}
+    made: dict = {"_min": min, "_max": max, "_parts": partial(_parts, threads), "_fits": _fits, "__builtins__": {"range": range}}
     exec("\n".join(lines), made)
     return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"])
+
+
+def _fits(count: int) -> None:
+    """Raises PolymlValueError where loops that are merged have more combinations of iterations than threads number."""
+    if count > MOST_POSITIONS:
+        raise PolymlValueError(
+            f"loops of a sum have {count:,} combinations of iterations, and a GPU numbers {MOST_POSITIONS:,} at most"
+        )
 
 
 def _parts(
@@ -106,6 +116,7 @@ def _block(nodes: Sequence[HostNode], names: Mapping[str, str], kernels: Mapping
 def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
     indent = _STEP * depth
     if isinstance(node, HostLaunch):
+        yield from (f"{indent}_fits({rewritten(each, names)})" for each in node.counts)
         parts = (_tuple(rewritten(each, names) for each in some) for some in (node.blocks, node.firsts, node.integers, node.stored))
         yield f"{indent}{kernels[node.kernel]}({', '.join(parts)})"
     elif isinstance(node, HostChoice):

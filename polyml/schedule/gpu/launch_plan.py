@@ -20,8 +20,10 @@ from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
 from polyml.schedule.gpu import launch_fusion
+from polyml.schedule.gpu.loop_roles import GridAxis
 from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
 from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked, may_have_teams
+from polyml.schedule.gpu.merged_axes import merged_axes
 from polyml.schedule.gpu.teams import team_of
 from polyml.schedule.gpu.warp_lines import ROWS, is_flat, is_turned, lines, shares_rows
 from polyml.schedule.legality.check import check_legal
@@ -35,6 +37,7 @@ TILE_OF_HALVES = (
     (8, 16),
 )  # the same for sums of products of numbers of 16 bits, where warps may have 64 x 64 with matrix instructions
 RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
+_WORD = 4  # bytes of a register: of larger elements a thread sums up half as many
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
@@ -167,6 +170,11 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     if not grid:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
+    merged = None if asked_order(nest) else merged_axes(nest, x, scop)
+    if merged is not None and all(
+        number & -number == number for some in TILE for number in some
+    ):  # so that copies are shared evenly
+        return _merged(nest, merged, scop)
     order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
         return mapped(nest, order, *(TILE_OF_HALVES if _has_halves(nest, scop) else TILE), adjacent=True)
@@ -176,6 +184,18 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     sizes = BLOCKS[min(len(order), 3)]
     rows = len(order) > 1 and is_flat(nest) and _has_rows(nest, order, scop)
     return mapped(nest, order, sizes, (1, ROWS), adjacent=True) if rows else mapped(nest, order, sizes)
+
+
+def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: Scop) -> Mapped:
+    """Returns the launch with several loops as one axis. along: the positions in `nest.grid` of those that become axes x and y."""
+    (tx, ty), (across, down) = TILE
+    wide = max(scop.arrays[scop.statements[name].write.array].element.size_bytes for name in nest.statements) > _WORD
+    axes = [
+        GridAxis(nest.grid[some[-1]], size, items, items > 1, merged=tuple(nest.grid[k] for k in some))
+        for some, size, items in zip(along, (tx, max(ty // 2, 1)), (across, down // 2 if wide else down))
+    ]
+    rest = [GridAxis(nest.grid[k], 1) for k in reversed(range(len(nest.grid))) if k not in along[0] and k not in along[1]]
+    return Mapped(nest, (*axes, *rest))
 
 
 def _fitness_for_x(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> tuple[int, int]:

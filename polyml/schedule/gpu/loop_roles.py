@@ -35,6 +35,8 @@ class GridAxis:
     adjacent: whether a thread's iterations follow one another; if not, they are `size` apart, and neighbouring threads run
         neighbouring iterations.
     rolled: whether a thread runs its iterations in a loop of its own; if not, they are unrolled.
+    merged: loops, `loop` the last one, whose iterations the axis numbers together: it is over the positions of all combinations of
+        these, from 0 on, of which those of the last loop follow one another; () where the axis is over the iterations of `loop`.
     """
 
     loop: SurroundingLoop
@@ -42,6 +44,12 @@ class GridAxis:
     items: int = 1
     adjacent: bool = False
     rolled: bool = False
+    merged: tuple[SurroundingLoop, ...] = ()
+
+    @property
+    def loops(self) -> tuple[SurroundingLoop, ...]:
+        """Returns the loops whose iterations are divided along the axis, outermost first."""
+        return self.merged or (self.loop,)
 
     @property
     def thread_step(self) -> int:

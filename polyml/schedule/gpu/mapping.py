@@ -165,8 +165,9 @@ def mapped(
 
 def with_block(found: Mapped, sizes: Sequence[int]) -> Mapped:
     """Returns the launch with blocks of so many threads along x, y and z, each of which has one iteration along each axis."""
-    padded = (*sizes, *[1] * len(found.axes))
-    return Mapped(found.nest, tuple(GridAxis(axis.loop, size) for axis, size in zip(found.axes, padded)))
+    loops = [loop for axis in found.axes for loop in reversed(axis.loops)]
+    padded = (*sizes, *[1] * len(loops))
+    return Mapped(found.nest, tuple(GridAxis(loop, size) for loop, size in zip(loops, padded)))
 
 
 def check_block(sizes: Sequence[int], most: int) -> None:

@@ -17,6 +17,7 @@ import islpy as isl
 
 from polyml.errors import ConfigError, ScheduleError
 from polyml.schedule.gpu.mapping import AXES, BlockCopies, GridAxis, LaunchNest, Mapped, SurroundingLoop, check_block
+from polyml.schedule.gpu.merged_axes import is_box
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.directives import NO_DIRECTIVES, GridPlace, axis_name
 from polyml.schedule.tree.loop_tree import Block, BlockPart, Leaf, Loop, Node
@@ -30,9 +31,10 @@ def marked(tree: Node, launches: Sequence[Mapped]) -> Node:
     it; other marks are taken away.
     """
     places = {
-        id(axis.loop.values): GridPlace(number, axis.size, axis.items, axis.adjacent, axis.rolled)
+        id(loop.values): GridPlace(number, axis.size, axis.items, axis.adjacent, axis.rolled)
         for each in launches
         for number, axis in enumerate(each.axes)
+        for loop in axis.loops
     }
     hosts = {id(loop.values) for each in launches for loop in each.nest.host}
     copies = [(set(each.nest.statements), each.copies or ()) for each in launches]
@@ -109,7 +111,7 @@ def check_places(places: Iterable[GridPlace]) -> None:
 
     places: those of the loops of one grid.
     """
-    along = sorted(places, key=lambda place: place.axis)
+    along = [*{place.axis: place for place in sorted(places, key=lambda place: place.axis)}.values()]
     threads, items = [place.threads or 1 for place in along], [1 if place.rolled else place.items for place in along]
     if any(size > 1 for size in threads[AXES:]):
         raise ScheduleError(f"blocks have threads along {AXES} axes, and one along further axes")
@@ -125,11 +127,16 @@ def check_places(places: Iterable[GridPlace]) -> None:
 def as_asked(nest: LaunchNest) -> Mapped:
     """Returns the launch on the blocks and threads that marks ask for, with the copies to shared memory that they ask for.
 
-    A loop over tiles whose iterations are those of the loop right inside the grid gives each thread one tile, as items; any other
+    Loops with the same axis are merged. A loop over tiles whose iterations are those of the loop right inside the grid gives each thread one tile, as items; any other
     loop in steps counts its steps, so that no thread is between them.
     """
-    order, body, axes = asked_order(nest), nest.body, []
+    body = nest.body
     check_places(loop.place for loop in nest.grid if loop.place)
+    asked = sorted({loop.place.axis for loop in nest.grid if loop.place})
+    merged = [[loop for loop in nest.grid if loop.place and loop.place.axis == axis] for axis in asked]
+    if any(len(loops) > 1 for loops in merged) and asked == [*range(len(asked))]:
+        return _merged(nest, merged)
+    order, axes = asked_order(nest), []
     for position in order:
         axis, body = _axis(nest.grid[position], body, nest.instances)
         axes.append(axis)
@@ -138,6 +145,26 @@ def as_asked(nest: LaunchNest) -> Mapped:
     copies = (BlockCopies("", whole), *copies) if whole else copies
     clean = replace(nest, grid=tuple(axes[order.index(k)].loop for k in range(len(order))), body=body)
     return Mapped(clean, tuple(axes), copies)
+
+
+def _merged(nest: LaunchNest, along: Sequence[Sequence[SurroundingLoop]]) -> Mapped:
+    """Returns the launch with several loops as one axis. along: the loops of each axis, outermost first."""
+    told = [f"{axis_name(k)}: {', '.join(f'`{loop.name}`' for loop in loops)}" for k, loops in enumerate(along)]
+    if nest.host or not is_box(nest):
+        raise ScheduleError("loops of one axis have bounds that are the same in all iterations of the others", notes=told)
+    axes = []
+    for loops in along:
+        place = loops[-1].place
+        assert place is not None, "the loops are asked for"
+        if any(replace(each.place or place, threads=0) != replace(place, threads=0) for each in loops):
+            raise ScheduleError(f"the loops of axis {axis_name(place.axis)} have as many threads and items as one another")
+        size = max(each.place.threads for each in loops if each.place) or 1
+        is_merged = size * place.items > 1
+        axes.append(GridAxis(loops[-1], size, place.items, place.adjacent, merged=tuple(loops) if is_merged else ()))
+    if sum(bool(axis.merged) for axis in axes) != 2:
+        raise ScheduleError("where loops are merged into one axis, blocks have several iterations along two axes", notes=told)
+    copies, body = _copies(nest.body, nest.instances)
+    return Mapped(replace(nest, body=body), tuple(axes), copies)
 
 
 def _axis(loop: SurroundingLoop, body: Node, instances: isl.UnionSet) -> tuple[GridAxis, Node]:

@@ -11,8 +11,10 @@ from tests.cuda.emulator.compiler import compiler
 from tests.cuda.emulator.counts import by_array
 from tests.cuda.emulator.driver import Emulator, emulated
 from tests.cuda.emulator.launches import ORDERS, Run
+from tests.cuda.emulator.subjects import SMALL_TILE
 from tests.gpu import kernels
 from tests.gpu.products import batched, both_transposed, product
+from tests.gpu.sums import SUMS, arguments
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no g++")
 BF16 = ml_dtypes.bfloat16
@@ -174,3 +176,32 @@ def test_tiles_that_are_copied_ahead_have_no_bank_conflicts(kind, monkeypatch):
     A, B = operands(kind, (32, 48), (48, 32))
     for each in counted(kernels.gemm, np.zeros((32, 32), kind), A, B).values():
         assert each.wavefronts == each.least_wavefronts > 0
+
+
+@pytest.fixture
+def small_tile(monkeypatch):
+    """Blocks of one warp, which has 32 x 16 sums."""
+    monkeypatch.setattr(launch_plan, "TILE", SMALL_TILE)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_merged_loops_are_right_in_every_order_of_threads(name, small_tile):
+    function, calls = SUMS[name]
+    for order in ORDERS:
+        with emulated(Emulator(Run(order, 3))):
+            kernel = polyml.kernel(function, target="cuda", fallback="error", cache=False)
+            for shapes in calls:
+                found, wanted = arguments(shapes), arguments(shapes)
+                kernel(*found)
+                function(*wanted)
+                assert all(map(np.array_equal, found, wanted)), (order, shapes)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])
+def test_sums_of_merged_loops_are_of_any_numbers(dtype, small_tile):
+    function, calls = SUMS["contraction"]
+    found, wanted = arguments(calls[0], dtype), arguments(calls[0], dtype)
+    with emulated(Emulator(Run())):
+        polyml.kernel(function, target="cuda", fallback="error", cache=False)(*found)
+    function(*wanted)
+    assert all(map(np.array_equal, found, wanted))

@@ -96,7 +96,9 @@ def test_a_grid_that_carries_a_dependence_is_refused_with_two_iterations():
 
 
 @pytest.mark.parametrize("asked, message", [
-    ({"i": Directives(grid=GridPlace(0, 8)), "j": Directives(grid=GridPlace(0, 8))}, "the axes of a launch are x, y, each once"),
+    ({"i": Directives(grid=GridPlace(0, 8)), "j": Directives(grid=GridPlace(0, 8))},
+     "where loops are merged into one axis, blocks have several iterations along two axes"),
+    ({"i": Directives(grid=GridPlace(0)), "j": Directives(grid=GridPlace(0))}, "the axes of a launch are x, y, each once"),
     ({"i": Directives(grid=GridPlace(1, 8))}, "the axes of a launch are x, each once"),
     ({"i": Directives(grid=GridPlace(0, 8)), "j": Directives(host=True)},
      "loop `i` cannot be in the grid, since it has the host's loops or a grid inside it"),

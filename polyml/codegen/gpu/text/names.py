@@ -21,7 +21,7 @@ _WORDS = frozenset(
 )
 _OWN = re.compile(  # what the text calls its own: constants, tiles, registers, blocks, functions of its preamble
     r"[ev]\d+|(first|blocks|copy|commit|wait|load|multiply|checked|floor_divide|remainder|shift|power|sign|absolute|minimum|maximum|least|greatest|min|max|rounded|[b]?f16|complex|arc)_.*"
-    r"|\w+_(held|partial|shared|parts|tile(_\d+)?|aligned|warp|block|thread|chunk|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
+    r"|\w+_(held|partial|shared|parts|tile(_\w+)?|aligned|warp|block|at|thread|chunk(_\w+)?|positions(_\w+)?|item|real|imag)|flag|leaves_product|excess_square|direction|u64_of_float|(__|as_|atomic).*"
 )
 
 
@@ -66,7 +66,15 @@ def outer_names(launch: Launch, scop: Scop) -> dict[str, str]:
     """Returns { name in the program -> name in the C text } of the integers that are constant in a thread: sizes, variables of the
     host's loops, and the thread's first iteration along each axis.
     """
-    return {name: named(name) for name in (*launch.host, *(axis.start for axis in launch.axes), *(p.name for p in scop.parameters))}
+    return {name: named(name) for name in (*launch.host, *axis_names(launch), *(p.name for p in scop.parameters))}
+
+
+def axis_names(launch: Launch) -> Iterator[str]:
+    """Yields the names of a thread's first iteration along each axis, or of a position, how many there are, and the iterations there."""
+    for axis in launch.axes:
+        yield axis.start
+        if axis.merged:
+            yield from (axis.count, *(loop.name for loop in axis.merged))
 
 
 def loop_names(version: Version, launch: Launch, outer: Mapping[str, str], scop: Scop) -> dict[int, str]:

@@ -11,6 +11,7 @@ from math import prod
 from typing import cast
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
+from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.program import GpuProgram, Launch, Version
 from polyml.codegen.gpu.registers import Registers
@@ -18,21 +19,22 @@ from polyml.codegen.gpu.residency import resident_blocks
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
-from polyml.codegen.gpu.text.block_loops import fragment_loops, pipelined_loops
+from polyml.codegen.gpu.text.block_loops import fragment_loops, merged_loops, pipelined_loops
 from polyml.codegen.gpu.text.block_loops.held_sums import HeldSums
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, shared_array
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import definitions
 from polyml.codegen.gpu.text.headings import heading, line_of, running, source_lines
 from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
-from polyml.codegen.gpu.text.names import block_count, first_block, loop_names, named, number_name, outer_names
-from polyml.codegen.gpu.text.shared_memory import SharedArray, asked_bytes, declarations
-from polyml.codegen.gpu.text.teams import TeamText, stored_parts, written
+from polyml.codegen.gpu.text.names import loop_names, named, outer_names
+from polyml.codegen.gpu.text.parameters import Referred, firsts, parameters, signature_of
+from polyml.codegen.gpu.text.shared_memory import SharedArray, declarations
+from polyml.codegen.gpu.text.teams import TeamText, written
 from polyml.codegen.gpu.text.thread_starts import block_counts, thread_starts
 from polyml.codegen.gpu.text.values import Needs, Values
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.private_elements import private_elements
-from polyml.codegen.ir.program import Guard, Instance, Loop, Node
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
 from polyml.codegen.text.wrapping import wrapped
 from polyml.model.core.scop import Scop
 from polyml.quasi_affine.affine import TRUE, Affine, variable
@@ -79,6 +81,7 @@ class _KernelText:
         self._known = running(launch, scop)
         self._begin(launch.versions[0] if launch.versions else Version(TRUE, ()))
         self._tells_lines = len(source_lines(launch, scop)) > 1
+        self._reads: dict[str, str] = {}  # name of a tile of merged loops -> the element that a thread reads
         self._tiles: list[tuple[SharedTile, str]] = []  # those that the lines that follow read, with their names
         self._ahead_of: dict[str, PipelinedTile] = {}  # by the names of tiles that are copied ahead
         self._shared: dict[str, SharedArray] = {}
@@ -89,35 +92,14 @@ class _KernelText:
     @property
     def signature(self) -> LaunchSignature:
         """The parameters of the kernel; complete when its text has been written."""
-        team, status = self._launch.team, self.needs.status
-        known = {*self._launch.host, *(p.name for p in self._scop.parameters), *((team.parts,) if team else ())}
-        integers = tuple(sorted(self._integers.keys() & known))
-        numbers = tuple(self.needs.numbers.items())
-        arrays, parts = tuple(self._arrays.items()), stored_parts(self._launch, self._scop)
-        asked = asked_bytes(self._shared.values(), self._dialect)
-        return LaunchSignature(arrays, integers, self._firsts, self._extents, numbers, status, parts, asked)
-
-    @property
-    def _firsts(self) -> tuple[int, ...]:
-        """The numbers of the axes for which the number of the first block is a parameter of the kernel: those where it is not
-        always 0, or whose blocks may be divided among several launches.
-        """
-        axes = [(k, axis) for k, axis in enumerate(self._launch.axes) if not axis.is_lane]
-        return tuple(k for k, axis in axes if axis.first != Affine() or self._dialect.splits[min(k, 2)])
-
-    @property
-    def _extents(self) -> tuple[int, ...]:
-        """The numbers of the axes for which the number of blocks is a parameter of the kernel. The axes from number 2 on share the
-        third axis of the grid: the block's number there is divided into one for each of them, which needs the number of blocks of
-        all of them but the last.
-        """
-        return tuple(range(2, len(self._launch.axes) - 1))
+        referred = Referred(self._arrays, self._integers, self._shared, self.needs)
+        return signature_of(self._launch, self._scop, self._dialect, referred)
 
     def text(self) -> str:
         """Returns the text of the whole kernel."""
         self._arrays |= dict.fromkeys((name for name in written(self._launch, self._scop) if name not in self._private), True)
         body = [_STEP + line for line in self._run()]
-        numbers = thread_starts(self._launch, self._dialect, self._firsts, bool(self._shared))
+        numbers = thread_starts(self._launch, self._dialect, firsts(self._launch, self._dialect), bool(self._shared))
         private = (f"{self._dialect.memory_type(self._scop.arrays[name].element)} {named(name)};" for name in self._private)
         starts = [_STEP + line for line in (*declarations(self._shared.values(), self._dialect), *numbers, *private)]
         sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
@@ -125,26 +107,9 @@ class _KernelText:
         resident = resident_blocks(held, threads, self._scop)
         blocks = f", {resident}" if resident else ""
         bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=threads, blocks=blocks)
-        head = f"{self._launch.name}({', '.join(self._parameters())})"
+        head = f"{self._launch.name}({', '.join(parameters(self.signature, self._launch, self._scop, self._dialect))})"
         lines = [*heading(self._launch, self._scop), f"{self._dialect.kernel} {bounds}", head, "{", *starts, *body, "}"]
         return "\n".join(each for line in lines for each in wrapped(line))
-
-    def _parameters(self) -> Iterator[str]:
-        """Yields the declarations of the kernel's parameters, in order."""
-        signature, dialect = self.signature, self._dialect
-        for array, is_written in signature.arrays:
-            element = dialect.memory_type(self._scop.arrays[array].element)
-            const = "" if is_written else "const "
-            yield f"{dialect.pointer}{const}{element} *{dialect.restrict} {named(array)}"
-        for name, dtype in signature.parts:
-            const = "" if self._launch.team and self._launch.team.part else "const "
-            yield f"{dialect.pointer}{const}{dialect.memory_type(dtype)} *{dialect.restrict} {name}"
-        yield from (f"const {dialect.index} {named(name)}" for name in signature.integers)
-        yield from (f"const {dialect.index} {first_block(self._launch.axes[k])}" for k in signature.firsts)
-        yield from (f"const {dialect.index} {block_count(self._launch.axes[k])}" for k in signature.extents)
-        yield from (f"const {dialect.memory_type(dtype)} {number_name(name)}" for name, dtype in signature.numbers)
-        if signature.status:
-            yield f"{dialect.pointer}int *status"
 
     def _run(self) -> Iterator[str]:
         """Yields the C lines of what a thread runs; of two versions, the second one is in the `else` of the first one's condition."""
@@ -152,6 +117,9 @@ class _KernelText:
             yield from TeamText(self._launch, self._scop, self._dialect, self._values, self).lines()
             return
         first, *others = self._launch.versions
+        if first.merged:
+            yield from self._merged(first.merged)
+            return
         if not others:
             yield from (*block_counts(first.ends, self._around), *self._after_copies(first))
             return
@@ -319,12 +287,32 @@ class _KernelText:
         self._fixed = fixed
         self._call(self._names)
 
+    def _merged(self, found: MergedSum) -> Iterator[str]:
+        """Yields the C lines of a sum for the positions of a block."""
+        self._call({**self._names, **{loop.var: self._loop_names[id(loop)] for loop in loops((found.loop,))}})
+        self._tiles = merged_loops.declared(found, self._new_tile, self._shared, self._reads, self._around)
+
+        def memory(subscripts: Sequence[Affine]) -> str:
+            register = self._held.pop(found.array, None)
+            text = self._element(found.array, [self._values.index(each) for each in subscripts])
+            self._held |= {found.array: register} if register else {}
+            return text
+
+        self._held[found.array] = merged_loops.register(found)
+        yield from merged_loops.merged_loop(found, [name for _, name in self._tiles], memory, self._around, self._instance)
+        self._tiles = []
+
     def _tile_name(self, tile: SharedTile) -> str:
         """Declares a tile in the kernel's shared memory, under a new name, and returns the name."""
-        name, number = f"{named(tile.array)}_tile", 2
-        while name in self._shared:
-            name, number = f"{named(tile.array)}_tile_{number}", number + 1
+        name = self._new_tile(tile.array)
         self._shared[name] = shared_array(tile, name, self._around)
+        return name
+
+    def _new_tile(self, array: str) -> str:
+        """Returns a new name for a part of an array in shared memory."""
+        name, number = f"{named(array)}_tile", 2
+        while name in self._shared:
+            name, number = f"{named(array)}_tile_{number}", number + 1
         return name
 
     @property
@@ -373,7 +361,7 @@ class _KernelText:
             if tile.array == array and (found := self._indices(tile, subscripts)) is not None:
                 if name in self._ahead_of:
                     return pipelined_loops.read(self._ahead_of[name], name, self._around)
-                return name + "".join(f"[{self._values.index(index)}]" for index in found)
+                return self._reads.get(name) or name + "".join(f"[{self._values.index(index)}]" for index in found)
         self._arrays.setdefault(array, False)
         extents = [self._table.affine(extent.gist_params(self._known)) for extent in self._scop.arrays[array].shape[1:]]
         sizes = [factor(self._renamed(each), self._use) for each in extents]

@@ -32,10 +32,10 @@ def thread_starts(launch: Launch, dialect: Dialect, firsts: Sequence[int], share
             continue
         if found := shared.get(axis.start):
             yield f"const int {found.thread} = {own or '0'};"
-            yield f"const {index} {found.block} = {block};"
+            yield f"const {'int' if axis.merged else index} {found.block} = {block};"
             block, own = found.block, found.thread
         step = f"*{axis.thread_step}" if axis.thread_step > 1 else ""
-        yield f"const {index} {named(axis.start)} = {block}{f' + {own}{step}' if own else ''};"
+        yield f"const {'int' if axis.merged else index} {named(axis.start)} = {block}{f' + {own}{step}' if own else ''};"
     if shared or launch.team and shares:
         yield f"const int thread = {_linear(launch, dialect)};"
 
@@ -62,4 +62,5 @@ def _block_start(launch: Launch, dialect: Dialect, number: int, firsts: Sequence
     block, extent = block_number(number, launch, dialect), axis.threads * axis.items
     if number in firsts:
         block = f"({block} + {first_block(axis)})"
-    return f"({dialect.index}){block} * {extent}" if extent > 1 else f"({dialect.index}){block}"
+    kind = "int" if axis.merged else dialect.index
+    return f"({kind}){block} * {extent}" if extent > 1 else f"({kind}){block}"

@@ -102,12 +102,16 @@ class Ring:
     chunk: the name of the first iteration of a chunk.
     length: how many iterations a chunk has.
     slots: how many slots there are; copies are one chunk less ahead.
+    is_asynchronous: whether copies go on until they are waited for.
+    kind: the type of the loop's variable; "" for that of indices.
     """
 
     loop: Loop
     chunk: str
     length: int
     slots: int
+    is_asynchronous: bool = True
+    kind: str = ""
 
     @property
     def ahead(self) -> int:
@@ -192,7 +196,7 @@ class VectorCopy:
         rounds = _Rounds.of(moving[0].extent * across, around.threads, across, 1)
         yield from rounds.head((f"{{}} / {across}", f"{{}} % {across} * {width}"))
         source, (above, along) = _source(self.tile, ring, around, rounds)
-        target = self.element(_filled(ring), rounds.row, "e1")
+        target = self.element(filled(ring), rounds.row, "e1")
         if plain:
             yield from rounds.body(f"{around.use('copy_whole_vector')}(&{target}, {source});", unrolled=True)
             return
@@ -240,7 +244,7 @@ class ElementCopy:
         source, limits = _source(self.tile, ring, around, rounds)
         there = _test([limit for some in limits for limit in some], around)
         at = {id(each): f"e{k}" if k else rounds.row for k, each in enumerate(moving)}
-        target = f"{self.name}[{_filled(ring)}]" + "".join(f"[{at[id(each)]}]" for each in self.tile.stored)
+        target = f"{self.name}[{filled(ring)}]" + "".join(f"[{at[id(each)]}]" for each in self.tile.stored)
         if plain:
             yield from rounds.body(f"{around.use('copy_element')}(&{target}, {source});", unrolled=True)
         elif self.tile.is_cut:
@@ -312,7 +316,7 @@ def _is_whole(tile: SharedTile, around: Surroundings) -> list[str]:
     return [condition(Compare(">=", around.renamed(more)), around.use) for more in mores]
 
 
-def _filled(ring: Ring) -> str:
+def filled(ring: Ring) -> str:
     """Returns the C text of the slot that a copy fills: the one that was read last."""
     return f"slot > 0 ? slot - 1 : {ring.slots - 1}" if ring.slots > 2 else "1 - slot"
 
@@ -360,7 +364,7 @@ def copied_ahead(copies: Sequence[Copy], ring: Ring, around: Surroundings, compu
 
     compute: the lines that read the chunk in `slot`.
     """
-    end, index = around.end(ring.loop), around.dialect.index
+    end, index = around.end(ring.loop), ring.kind or around.dialect.index
     names = " and ".join(each.name for each in copies)
     for each in copies:
         yield from each.alignment(ring, around)
@@ -370,7 +374,8 @@ def copied_ahead(copies: Sequence[Copy], ring: Ring, around: Surroundings, compu
     yield f"int slot = {1 % ring.slots};"
     start = around.lower(ring.loop, ring.ahead)
     yield f"for ({index} {ring.chunk} = {start}; {ring.chunk} < {end}; {ring.chunk} += {ring.length}) {{"
-    yield f"{_STEP}{around.use(f'wait_for_copies_{ring.slots - 2}')}();"
+    if ring.is_asynchronous:
+        yield f"{_STEP}{around.use(f'wait_for_copies_{ring.slots - 2}')}();"
     yield f"{_STEP}{around.dialect.barrier}  // {names}: written by the copy, read by all threads, then written by the next copy"
     yield f"{_STEP}if ({' && '.join([*['plain'] * bool(plain), f'{ring.chunk} + {ring.ahead + ring.length} <= {end}'])}) {{"
     for each in copies:
@@ -380,7 +385,8 @@ def copied_ahead(copies: Sequence[Copy], ring: Ring, around: Surroundings, compu
     for each in copies:
         yield from (_STEP * 2 + line for line in each.lines(ring, around, False))
     yield f"{_STEP}}}"
-    yield f"{_STEP}{around.use('commit_copies')}();"
+    if ring.is_asynchronous:
+        yield f"{_STEP}{around.use('commit_copies')}();"
     began = [Compare(">=", around.renamed(variable(ring.chunk) - each)) for each in ring.loop.lower]
     yield f"{_STEP}if ({condition(conjunction(*began), around.use)}) {{"
     yield from (_STEP * 2 + line for line in compute)

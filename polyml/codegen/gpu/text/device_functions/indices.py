@@ -11,6 +11,11 @@ LONG min_index(LONG a, LONG b)
 {
     return a < b ? a : b;
 }""",
+    "least_int": """
+int least_int(int a, int b)
+{
+    return a < b ? a : b;
+}""",
     "max_index": """
 LONG max_index(LONG a, LONG b)
 {

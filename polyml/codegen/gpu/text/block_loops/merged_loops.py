@@ -1,0 +1,390 @@
+"""The text of sums for positions of merged loops.
+
+MergedSum   ->   decode positions; for (k_chunk ...) { copy the next chunk; for (k < 16) y_held[..] += x_tile[slot][k][..]*w_tile[slot][k][..]; } store
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from polyml.codegen.gpu.block_loops.merged_sums import CHUNK, GROUP, ROWS, SLOTS, MergedSum, Operand, PositionAxis
+from polyml.codegen.gpu.shared_tiles import SharedTile
+from polyml.codegen.gpu.text.block_loops.digits import Numbering, Walk, stride
+from polyml.codegen.gpu.text.block_loops.tile_copies import Ring, Surroundings, copied_ahead, filled
+from polyml.codegen.gpu.text.names import named
+from polyml.codegen.gpu.text.shared_memory import SharedArray
+from polyml.codegen.gpu.text.values import Text
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.program import Instance, Loop
+from polyml.model.core.nest import subvalues
+from polyml.model.core.scop import Gather, Index
+from polyml.quasi_affine.affine import Affine, variable
+
+Memory = Callable[[Sequence[Affine]], str]
+_STEP = "    "
+_LOADED = 4  # distances of elements that a thread loads before it copies these
+_UNROLLED = 4  # iterations of a chunk; with all of them, ptxas keeps operands of more than two in registers, and spills
+
+
+def declared(
+    found: MergedSum, new: Callable[[str], str], shared: dict[str, SharedArray], reads: dict[str, str], around: Surroundings
+) -> list[tuple[SharedTile, str]]:
+    """Returns the tiles of a sum with names, and adds the declarations to `shared`, and what a thread reads to `reads`, by names.
+
+    new: returns a new name for a part of an array.
+    """
+    made = []
+    for operand in found.operands:
+        name = new(operand.array)
+        element = around.dialect.memory_type(around.scop.arrays[operand.array].element)
+        shared[name] = SharedArray(element, name, (SLOTS, CHUNK, operand.length), is_aligned=around.dialect.name == "cuda")
+        if not operand.along_sum:
+            shared[f"{name}_distances"] = SharedArray(around.dialect.index, f"{name}_distances", (SLOTS, CHUNK))
+        reads[name] = _read(found, operand, name, around)
+        made.append((operand.tile, name))
+    return made
+
+
+def _read(found: MergedSum, operand: Operand, name: str, around: Surroundings) -> str:
+    """Returns the C text of the element of a tile that a thread reads for a position of the sum."""
+    return f"{name}[slot][{found.chunk}_row][{around.values.index(operand.index)}]"
+
+
+def register(found: MergedSum) -> str:
+    """Returns the C text of the register with a sum of a thread."""
+    return f"{named(found.array)}_held" + "".join(f"[{item}]" for item, _ in found.items)
+
+
+def merged_loop(
+    found: MergedSum, names: Sequence[str], memory: Memory, around: Surroundings, lines: Callable[[Instance], Iterator[str]]
+) -> Iterator[str]:
+    """Yields the C lines of a sum for all positions of a block.
+
+    names: of the tiles.
+    memory: returns the C text of the element at some subscripts, in memory, of the array with the sums.
+    lines: returns the lines of an instance, for the position whose iterations have their names.
+    """
+    text = _SumText(found, memory, around, lines)
+    for numbering in (*map(text.numbering, found.axes), text.sum_numbering):
+        yield from numbering.constants()
+    body = [*text.sums(names)]
+    if found.before or found.after:
+        yield from body
+        return
+    yield f"if ({text.sum_numbering.end} > 0) {{"
+    yield from (_STEP + line for line in body)
+    yield "}"
+
+
+@dataclass(frozen=True)
+class _SumText:
+    """The text of one sum.
+
+    memory: returns the C text of an element in memory of the array with the sums.
+    lines: returns those of an instance.
+    """
+
+    found: MergedSum
+    memory: Memory
+    around: Surroundings
+    lines: Callable[[Instance], Iterator[str]]
+
+    def numbering(self, axis: PositionAxis) -> Numbering:
+        """Returns the text of an axis's positions."""
+        return Numbering(f"{axis.block.start}s", axis.loops, axis.count, self.around)
+
+    @property
+    def sum_numbering(self) -> Numbering:
+        """The text of the sum's positions."""
+        return Numbering(self.found.chunk, self.found.inner, self.found.count, self.around)
+
+    def sums(self, names: Sequence[str]) -> Iterator[str]:
+        """Yields the lines from the registers' declaration to the stores. names: of the tiles."""
+        found, around = self.found, self.around
+        element = around.scop.arrays[found.array].element
+        yield f"{around.dialect.register_type(element)} {named(found.array)}_held{''.join(f'[{count}]' for _, count in found.items)};"
+        if found.is_loaded(around.scop):
+            loaded = around.values.loaded(self.memory(found.subscripts), element).text
+            yield from self._for_items([f"{register(found)} = {loaded};"], {*self._names()})
+        for each in found.before:
+            yield from self._for_items([*self.lines(each)], self._read_by(each))
+        copies = [
+            _OperandCopy(each, name, self.numbering(each.axis), self.sum_numbering) for each, name in zip(found.operands, names)
+        ]
+        chunks = Loop(found.chunk, (Affine(),), (variable(self.sum_numbering.end) - 1,), 1, ())
+        ring = Ring(chunks, found.chunk, CHUNK, SLOTS, found.is_asynchronous, "int")
+        yield from copied_ahead(copies, ring, around, self._compute())
+        yield from self._stores()
+
+    def _names(self) -> Iterator[str]:
+        return (loop.name for axis in self.found.axes for loop in axis.loops)
+
+    def _read_by(self, instance: Instance) -> set[str]:
+        """Returns the names of iterations on which it depends what an instance reads, besides the sum."""
+        scop = self.around.scop
+        statement = scop.statements[instance.statement]
+        point, table = dict(zip(statement.iterators, instance.point)), AccessTable(scop.context)
+        reads = [each for each in statement.reads if each.array != self.found.array]
+        used = {name for each in reads for value in table.subscripts(each) for name in value.substitute(point).names}
+        is_plain = not any(isinstance(each, (Gather, Index)) for each in subvalues(statement.value))
+        return used if is_plain else {*self._names()}
+
+    def _compute(self) -> Iterator[str]:
+        """Yields the lines that add up a chunk in shared memory, one for whole chunks and one for the rest."""
+        chunk, end = self.found.chunk, self.sum_numbering.end
+        body = [_STEP + line for line in self._unrolled([*self.lines(self.found.update)])]
+        for head, unrolled, rows in (
+            (f"if ({chunk} + {CHUNK} <= {end})", [f"#pragma unroll {_UNROLLED}"], str(CHUNK)),
+            ("else", [], f"{end} - {chunk}"),
+        ):
+            yield f"{head} {{"
+            yield from (_STEP + line for line in unrolled)
+            yield f"{_STEP}for (int {chunk}_row = 0; {chunk}_row < {rows}; {chunk}_row++) {{"
+            yield from (_STEP + line for line in body)
+            yield f"{_STEP}}}"
+            yield "}"
+
+    def _unrolled(self, lines: Sequence[str]) -> Iterator[str]:
+        """Yields lines in unrolled loops over a thread's items."""
+        inside = [*lines]
+        for axis in reversed(self.found.axes):
+            inside = self._for_each(axis, inside)
+        yield from inside
+
+    def _for_each(self, axis: PositionAxis, lines: Sequence[str]) -> list[str]:
+        """Returns lines in an unrolled loop over a thread's items along an axis."""
+        block = axis.block
+        if not block.item:
+            return [*lines]
+        head = f"for (int {block.item} = 0; {block.item} < {block.items}; {block.item}++) {{"
+        return ["#pragma unroll", head, *(_STEP + line for line in lines), "}"]
+
+    def _decoded(self, axis: PositionAxis, is_limited: bool) -> Iterator[str]:
+        """Yields the lines that declare the iterations at the position of an item."""
+        yield from self.numbering(axis).decoded(f"{axis.block.start}s_at", f"{axis.block.start}{_item(axis)}", is_limited)
+
+    def _for_items(self, lines: Sequence[str], used: set[str]) -> Iterator[str]:
+        """Yields lines in unrolled loops over a thread's items, with the iterations that their positions stand for: those behind the
+        last one have its iterations.
+
+        used: the names of iterations that the lines have.
+        """
+        inside = [*lines]
+        for axis in reversed(self.found.axes):
+            if used & {loop.name for loop in axis.loops}:
+                inside = [*self._decoded(axis, True), *inside]
+            inside = self._for_each(axis, inside)
+        yield from inside
+
+    def _stores(self) -> Iterator[str]:
+        """Yields the lines that run what comes behind the sum, and store it, for positions that there are. The address of an element is that
+        of the thread's first one, and what the axes add to that, each by its own positions.
+        """
+        found, around = self.found, self.around
+        element, (across, down) = around.scop.arrays[found.array].element, found.axes
+        stored = around.values.stored(Text(register(found)), element)
+        last = [line for each in found.after for line in self.lines(each)]
+        used = {name for each in found.after for name in self._read_by(each)}
+        for axis in found.axes:
+            start, items = axis.block.start, axis.block.items
+            yield f"const int {start}s_left = {around.use('least_int')}({start}s_end - {start}, {axis.block.item_step * (items - 1) + 1});"
+        index, from_down = around.dialect.index, f"{down.block.start}s_from[{down.block.item or 0}]"
+        yield f"{index} {down.block.start}s_from[{down.block.items}];"
+        offset = self._offset(down)
+        yield from self._for_each(down, [*self._decoded(down, True), f"{from_down} = {offset};"])
+        one = [f"{named(found.array)}_at[{from_down}] = {stored};"]
+        decode = [*self._decoded(down, False)] if used & {loop.name for loop in down.loops} else []
+        place = f"if ({_number(down)} < {down.block.start}s_left) {{"
+        inner = self._for_each(down, [place, *(_STEP + line for line in (*decode, *last, *one)), "}"])
+        kind = around.dialect.memory_type(element)
+        pointer = f"{around.dialect.pointer}{kind} *{named(found.array)}_at = &{self._first_of(down)};"
+        place = f"if ({_number(across)} < {across.block.start}s_left) {{"
+        whole = [place, *(_STEP + line for line in (*self._decoded(across, False), pointer, *inner)), "}"]
+        yield from self._for_each(across, whole)
+
+    def _first_of(self, axis: PositionAxis) -> str:
+        """Returns the C text of the element of the sum in the first iterations of an axis's loops."""
+        firsts = {loop.name: loop.first for loop in axis.loops}
+        return self.memory([each.substitute(firsts) for each in self.found.subscripts])
+
+    def _offset(self, axis: PositionAxis) -> str:
+        """Returns the C text of how far from that the element is at a position whose iterations are declared."""
+        terms = []
+        for loop in axis.loops:
+            by = stride(self.found.array, self.found.subscripts, loop, self.around)
+            along = self.around.values.index(variable(loop.name) - loop.first)
+            factored = along if along.isidentifier() else f"({along})"
+            terms += [] if by == "0" else [f"{factored}*({by})" if " " in by else f"{factored}*{by}" if by != "1" else factored]
+        return " + ".join(terms) or "0"
+
+
+def _item(axis: PositionAxis) -> str:
+    """Returns the C text of how far a thread's item is from its first position, behind a plus sign; "" where it has one item."""
+    return f" + {_number(axis)}" if axis.block.item else ""
+
+
+def _number(axis: PositionAxis) -> str:
+    block = axis.block
+    return "0" if not block.item else block.item if block.item_step == 1 else f"{block.item}*{block.item_step}"
+
+
+@dataclass(frozen=True)
+class _OperandCopy:
+    """An operand's part of a chunk that a block copies ahead.
+
+    name: of the tile in the text.
+    positions, sums: the text of the positions along the operand's axis, and of those of the sum.
+    """
+
+    operand: Operand
+    name: str
+    positions: Numbering
+    sums: Numbering
+
+    @property
+    def _walk(self) -> Walk:
+        """The text of going on to a thread's next position of the sum."""
+        by = tuple(f"{self.name}_by_{self.sums.label(loop)}" for loop in self.sums.loops)
+        return Walk(self.sums, self.name, f"{self.name}_distance", by, CHUNK)
+
+    def alignment(self, ring: Ring, around: Surroundings) -> list[str]:
+        """Returns the C lines before the loop: where a thread begins to copy, and what it goes on by."""
+        return [*self._begin(around)]
+
+    def _begin(self, around: Surroundings) -> Iterator[str]:
+        operand, index, name, walk = self.operand, around.dialect.index, self.name, self._walk
+        block, count = operand.axis.block, operand.positions
+        element = around.dialect.memory_type(around.scop.arrays[operand.array].element)
+        inner = {loop.name: loop.first for loop in self.sums.loops}
+        first = around.values.element(
+            operand.array, [around.values.index(each.substitute(inner)) for each in operand.tile.subscripts]
+        )
+        yield f"{around.dialect.pointer}const {element} *{name}_from[{count}];"
+        yield "#pragma unroll"
+        yield f"for (int e = 0; e < {count}; e++) {{"
+        yield from (
+            _STEP + line for line in self.positions.decoded(f"{block.start}s_at", f"{block.block} + {self._column('e')}", True)
+        )
+        yield f"{_STEP}{name}_from[e] = &{first};"
+        yield "}"
+        for loop, by in zip(self.sums.loops, walk.by):
+            yield f"const {index} {by} = ({stride(operand.array, operand.tile.subscripts, loop, around)})*{operand.element_bytes};"
+        yield f"const int {name}_row = {self._row('') if operand.along_sum else f'thread % {CHUNK}'};"
+        yield from walk.declared(f"{name}_row")
+        yield f"{index} {name}_distance = {walk.sum_of(f'{name}_row')};"
+        if not operand.along_sum:
+            yield from self._told("0")
+
+    def _told(self, slot: str) -> Iterator[str]:
+        """Yields the C lines by which a thread tells the others the distance of a position of the sum."""
+        yield f"if (thread < {CHUNK})"
+        yield f"{_STEP}{self.name}_distances[{slot}][thread] = {self.name}_distance;"
+
+    def _column(self, number: str) -> str:
+        """Returns the position in the block, along the axis, of what a thread copies, as C. number: of its positions, in turn."""
+        operand = self.operand
+        if not operand.along_sum:
+            extent = operand.axis.extent
+            if operand.positions == 1:
+                return f"thread % {extent}" if operand.threads > extent else "thread"
+            return f"({number}*{operand.threads} + thread)"
+        if operand.is_grouped:
+            return f"({number}*{operand.threads // CHUNK} + thread / {ROWS * CHUNK} * {ROWS} + thread / {GROUP} % {ROWS})"
+        return f"({number}*{operand.threads // CHUNK} + thread / {CHUNK})"
+
+    def _row(self, number: str) -> str:
+        """Returns the position of the sum in its chunk of what a thread copies, as C. number: of its copies, in turn."""
+        operand = self.operand
+        if not operand.along_sum:
+            if operand.step == 1:
+                return number
+            first = f"thread / {operand.axis.extent}"
+            return first if number == "0" else f"({number}*{operand.step} + {first})"
+        if operand.is_grouped:
+            return f"thread / {ROWS * GROUP} % {CHUNK // GROUP} * {GROUP} + thread % {GROUP}"
+        return f"thread % {CHUNK}"
+
+    def is_plain(self, around: Surroundings) -> list[str]:
+        """Returns no conditions: all blocks copy whole chunks without tests."""
+        return []
+
+    def lines(self, ring: Ring, around: Surroundings, plain: bool) -> Iterator[str]:
+        """Yields the C lines by which the threads begin to copy a chunk, and, of a whole one, go on to the next."""
+        operand, name = self.operand, self.name
+        element = around.dialect.memory_type(around.scop.arrays[operand.array].element)
+        target = f"{name}[{filled(ring)}][{self._row('0')}][{self._place('0')}]"
+        yield f"{around.dialect.shared.replace('__shared__ ', '')}{element} *{name}_to = &{target};"
+        left, number = f"{self.sums.end} - {ring.chunk} - {ring.ahead}", self._row("e")
+        if operand.along_sum:
+            copy = self._copy(f"e*{operand.threads // CHUNK}", f"{name}_from[e]", f"{name}_distance", ring, around)
+            lines = [*_unrolled("e", operand.positions, [copy])]
+            yield from lines if plain else [f"if ({name}_row < {left}) {{", *(_STEP + line for line in lines), "}"]
+        elif plain:
+            yield from self._whole(ring, around)
+        else:
+            yield f"for (int e = 0; {number} < {left}; e++) {{"
+            distance = f"{name}_distances[{filled(ring)}][{number}]"
+            yield from (_STEP + line for line in self._copies("e", distance, ring, around))
+            yield "}"
+        if plain:
+            yield from self._walk.next()
+            yield from [] if operand.along_sum else self._told("slot")
+
+    def _whole(self, ring: Ring, around: Surroundings) -> Iterator[str]:
+        """Yields the C lines that copy a whole chunk, several elements whose distances a thread has loaded before."""
+        rounds = CHUNK // self.operand.step
+        some = min(rounds, _LOADED)
+        number = "e" if some == rounds else "(d + e)"
+        distance = f"{self.name}_distances[{filled(ring)}][{self._row(number)}]"
+        lines = [
+            f"{around.dialect.index} {self.name}_by[{some}];",
+            *_unrolled("e", some, [f"{self.name}_by[e] = {distance};"]),
+            *_unrolled("e", some, [*self._copies(number, f"{self.name}_by[e]", ring, around)]),
+        ]
+        if some == rounds:
+            yield from ("{", *(_STEP + line for line in lines), "}")
+            return
+        yield "#pragma unroll"
+        yield f"for (int d = 0; d < {rounds}; d += {some}) {{"
+        yield from (_STEP + line for line in lines)
+        yield "}"
+
+    def _copies(self, number: str, distance: str, ring: Ring, around: Surroundings) -> Iterator[str]:
+        """Yields the C lines that copy elements of one position of the sum. number: that of the thread's positions, in turn."""
+        operand, name = self.operand, self.name
+        to = f"{number}*{operand.step * operand.length}"
+        if operand.positions == 1:
+            yield self._copy(to, f"{name}_from[0]", distance, ring, around)
+            return
+        to = f"{to} + {self._place('h')} - {self._place('0')}"
+        yield from _unrolled("h", operand.positions, [self._copy(to, f"{name}_from[h]", distance, ring, around)])
+
+    def _place(self, number: str) -> str:
+        """Returns where in a row of the tile a thread stores what it copies, as C. number: of its positions, in turn."""
+        order, column = self.operand.order, self._column(number)
+        if order.own == 1:
+            return column
+        one = column if column.isidentifier() or column.startswith("(") else f"({column})"
+        return f"({order.text('', one)} + {one} % {order.width})"
+
+    def _copy(self, to: str, source: str, distance: str, ring: Ring, around: Surroundings) -> str:
+        """Returns the C statement that copies an element.
+
+        to: how far behind the first one of the thread. distance: how many bytes behind `source`.
+        """
+        pointer = around.dialect.pointer
+        element = around.dialect.memory_type(around.scop.arrays[self.operand.array].element)
+        place = f"({pointer}const {element} *)(({pointer}const char *){source} + {distance})"
+        if ring.is_asynchronous:
+            return f"{around.use('copy_element')}({self.name}_to + {to}, {place});"
+        return f"{self.name}_to[{to}] = *{place};"
+
+
+def _unrolled(name: str, count: int, lines: Sequence[str]) -> Iterator[str]:
+    """Yields C lines in an unrolled loop, whose variable has this name."""
+    yield "#pragma unroll"
+    yield f"for (int {name} = 0; {name} < {count}; {name}++)" + (" {" if len(lines) > 1 else "")
+    yield from (_STEP + line for line in lines)
+    if len(lines) > 1:
+        yield "}"
