@@ -106,7 +106,8 @@ def _small_blocks() -> contextlib.ExitStack:
         (launch_plan, "TILE", ((2, 2), (2, 2))),
         (launch_plan, "TILE_OF_HALVES", ((2, 2), (2, 2))),
         (launch_plan, "ROWS", 2),
-        (launch_plan, "_has_rows", lambda *given: True),
+        (launch_plan, "BLOCK_OF_ROWS", (4, 2)),
+        (launch_plan, "shares_rows", lambda *given: True),
         (block_tiles, "lines", lambda *given: (2, 1)),
         (shared_tiles, "FEWEST_LOADS", 0),
     ):

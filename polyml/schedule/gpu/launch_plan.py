@@ -31,6 +31,10 @@ from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Node
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
+BLOCK_OF_ROWS = (
+    64,
+    4,
+)  # the same for two loops where threads have several rows: a row of a block is two of memory's lines of 128 bytes
 TILE = (16, 16), (8, 8)  # threads, and iterations of each, along x and y where loads serve several of them
 TILE_OF_HALVES = (
     (16, 8),
@@ -182,8 +186,13 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
         runs = RUNS[min(len(order), 3)]
         return mapped(nest, order, (1,) * len(runs), runs, adjacent=True, rolled=True)
     sizes = BLOCKS[min(len(order), 3)]
-    rows = len(order) > 1 and is_flat(nest) and _has_rows(nest, order, scop)
-    return mapped(nest, order, sizes, (1, ROWS), adjacent=True) if rows else mapped(nest, order, sizes)
+    if len(order) > 1 and is_flat(nest):
+        along, down = (nest.grid[loop] for loop in order[:2])
+        if is_turned(nest, along, scop):  # the block copies rows to shared memory, which are then longer
+            return mapped(nest, order, sizes, (1, ROWS), adjacent=True)
+        if shares_rows(nest, down, scop):
+            return mapped(nest, order, BLOCK_OF_ROWS, (1, ROWS), adjacent=True)
+    return mapped(nest, order, sizes)
 
 
 def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: Scop) -> Mapped:
@@ -220,16 +229,6 @@ def _is_outer(run: ThreadStatement, x: SurroundingLoop, y: SurroundingLoop, scop
     along = [iterators_of(loop.values, run.statement) for loop in (x, y)]
     ways = [tuple(moves(access, each) for each in along) for access in scop.statements[run.statement].reads]
     return bool(run.inside) and (True, False) in ways and (False, True) in ways
-
-
-def _has_rows(nest: LaunchNest, order: Sequence[int], scop: Scop) -> bool:
-    """Returns whether a thread has several iterations along y: it can use loads for several of them, or the block copies rows to
-    shared memory, which are then longer.
-
-    order: the positions in `nest.grid` of the loops for axes x, y and so on.
-    """
-    x, y = (nest.grid[loop] for loop in order[:2])
-    return is_turned(nest, x, scop) or shares_rows(nest, y, scop)
 
 
 def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], in_turn: bool) -> Mapped:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
 from polyml.codegen.gpu.block_loops.vector_stores import vector_axis, vector_width
-from polyml.codegen.gpu.cut_blocks import End, has_iteration
+from polyml.codegen.gpu.cut_blocks import End, has_iteration, is_there
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings
@@ -49,8 +49,12 @@ class HeldSums:
         return self.name + "".join(f"[{item}]" for item, _ in self.held.items)
 
     def _test(self, names: Mapping[str, Affine]) -> str:
-        """Returns the C text of a test of whether an item is an iteration of the launch; "" where all are."""
-        where = has_iteration(self.ends).substitute(names)
+        """Returns the C text of a test of whether an item is an iteration of the launch; "" where all are.
+
+        With a variable of `_aside`, it is in terms of the iteration; else of its number in the block, of which pocl 3.1 stored all: with the
+        other test it left out some of a loop's stores behind a barrier.
+        """
+        where = (has_iteration if names else is_there)(self.ends).substitute(names)
         return condition(self.around.renamed(where), self.around.use) if self.ends else ""
 
     def declared(self) -> str:
