@@ -48,7 +48,7 @@ LAYERS = (
         "codegen.llvm.statements",
         "codegen.llvm.loops",
     ),  # arithmetic below, functions above
-    ("codegen.gpu.block_loops", "codegen.gpu"),  # registers below, launches above
+    ("codegen.gpu.block_loops", "codegen.gpu.rows", "codegen.gpu"),  # registers below, launches above
     ("codegen.gpu.text.device_functions",),
     ("codegen.gpu.text.block_loops", "codegen.gpu.text"),  # values below, kernels above
     ("codegen.interpreter",),
@@ -64,7 +64,7 @@ LAYERS = (
     ("caches.simulator",),
     ("caches.analytic",),
     ("gpu.warps",),
-    ("gpu",),
+    ("gpu.teams", "gpu"),  # places below, launches above
     ("pipeline",),
     ("pipeline.from_text", "pipeline.gpu"),
     ("performance",),

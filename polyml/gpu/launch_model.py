@@ -27,7 +27,7 @@ from polyml.gpu.warps.warp_requests import AccessBlock, Measure, WarpCounts
 from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roofline
 from polyml.model.counting.operation_counts import of_value
-from polyml.schedule.gpu.mapping import Mapped
+from polyml.schedule.gpu.mapping import Mapped, as_mapped
 
 
 def modelled(
@@ -46,11 +46,12 @@ def modelled(
     most: how many warps are examined one by one for each access; of more, a sample is taken.
     has_shuffles: whether threads of a warp read registers of one another: in CUDA.
     """
-    found = []
-    for plain, each in zip(program.plain, mapped, strict=True):
+    found, pairs = [], [*zip(program.plain, mapped, strict=True)]
+    rows = {one.name: as_mapped(each.rows) for plain, each in pairs if each.rows for one in program.rows[plain.name].variants}
+    for plain, each in pairs:
         for launch, values, launched in chosen(program, plain, sizes):
             points = LaunchPoints(launch, program.scop, values, launched, has_shuffles)
-            found.append(_LaunchModel(points, each, machine, most).launches())
+            found.append(_LaunchModel(points, rows.get(launch.name, each), machine, most).launches())
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.codegen.gpu.rows.row_teams import RowCode
 from polyml.codegen.gpu.teams import TeamPhase
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
 from polyml.frontend import syntax
@@ -18,7 +19,7 @@ from polyml.quasi_affine.affine import TRUE
 LOADED_TOGETHER = 4  # iterations of a loop whose loads are issued together
 RULE = (
     "an estimate, mostly within 16 of what nvcc takes: 8, 2 for each axis, 11 for a loop and 2 for each one inside it, what a statement "
-    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, for two iterations where tiles are copied ahead, with matrix instructions 60; 10 for partial results"
+    "loads, 5 for each function and 2 for each quotient; where a thread sums several items, 36 and the elements held and loaded together, for two iterations where tiles are copied ahead, with matrix instructions 60; 10 for partial results, and what registers hold of rows"
 )
 _FRAME, _AXIS, _LOOP, _INNER, _CALL, _QUOTIENT = 8, 2, 11, 2, 5, 2
 _COMBINED = 10  # a thread's number, its partial result and that of another
@@ -35,7 +36,8 @@ def registers(launch: Launch, scop: Scop) -> int:
     The numbers fit what ptxas of CUDA 13.0 takes for sm_90, of PolyBench's kernels in float32 and float64.
     """
     if launch.team is not None:
-        return max(_of_phase(phase, launch, scop) for phase in launch.team.phases.values())
+        rows = launch.team.registers if isinstance(launch.team, RowCode) else 0
+        return rows + max(_of_phase(phase, launch, scop) for phase in launch.team.phases.values())
     return max(_of_version(version, launch, scop) for version in launch.versions)
 
 

@@ -14,9 +14,11 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.gpu.program import GpuProgram, Launch
+from polyml.codegen.gpu.rows.row_teams import RowCode
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.gpu.places import Place, Touch, looped
-from polyml.gpu.team_code import TeamWalk
+from polyml.gpu.teams.row_code import RowWalk
+from polyml.gpu.teams.team_code import TeamWalk
 from polyml.gpu.thread_code import runs_of, touches
 from polyml.gpu.warps.points_parts import Piece
 from polyml.model.core.scop import Scop
@@ -109,6 +111,8 @@ class LaunchPoints:
     def team(self) -> TeamWalk | None:
         """Returns the walk over what the threads of a block run together, if they do."""
         code = self.launch.team
+        if isinstance(code, RowCode):
+            return RowWalk(self.launch, code, self.scop, self.sizes, self.has_shuffles)
         return None if code is None else TeamWalk(self.launch, code, self.scop, self.sizes, self.has_shuffles)
 
     @cached_property
@@ -165,7 +169,7 @@ def chosen(program: GpuProgram, plain: Launch, sizes: Mapping[str, int]) -> Iter
     the values of the host's loops for which it does.
     """
     launched = _launched(program, plain, sizes)
-    if plain.name not in program.choices:
+    if plain.name not in program.choices and plain.name not in program.rows:
         yield plain, sizes, launched
         return
     found: dict[tuple[str, tuple[tuple[str, int], ...]], isl.Set] = {}

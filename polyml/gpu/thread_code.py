@@ -10,7 +10,7 @@ not loaded, what comes from shared memory is loaded from there, and the copies t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
@@ -60,7 +60,11 @@ def runs_of(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tu
 
 
 class VersionWalk:
-    """A walk over the text of one version of what a thread runs. updates: { statement -> the array that it updates in a register }."""
+    """A walk over the text of one version of what a thread runs.
+
+    updates: { statement -> the array that it updates in a register }.
+    kept: arrays that are in registers all the time.
+    """
 
     def __init__(
         self,
@@ -69,7 +73,9 @@ class VersionWalk:
         scop: Scop,
         sizes: Mapping[str, int],
         updates: Mapping[str, str] = MappingProxyType({}),
+        kept: Set[str] = frozenset(),
     ):
+        self._kept = kept
         self._launch, self._version, self._scop, self._sizes, self._updates = launch, version, scop, sizes, updates
         self._table = AccessTable(scop.context)
         is_whole = version in launch.versions[:1]  # of a block without tests, whose loops over items are unrolled
@@ -311,7 +317,7 @@ class VersionWalk:
         for access in reads_and_write(statement):
             is_write = access is statement.write
             subscripts = tuple(each.substitute(point) for each in self._table.subscripts(access))
-            if self._updates.get(statement.name) == access.array:
+            if self._updates.get(statement.name) == access.array or access.array in self._kept:
                 continue
             if any(held.array == access.array for held in self._held) or not is_write and (access.array, subscripts) in seen:
                 continue

@@ -10,7 +10,7 @@ or that makes a mistake, such as a race. The exit status is 1 where one is wrong
 --mutate leaves out each barrier of ten kernels in turn, moves each bound by one, and undoes each swizzle on one side, and prints which of these
 mistakes nobody notices. The exit status is 1 where there is no known reason for that.
 
---predicted prints, for nine kernels, the requests, sectors, wavefronts and bank conflicts that the report on a GPU predicts beside those that the
+--predicted prints, for eleven kernels, the requests, sectors, wavefronts and bank conflicts that the report on a GPU predicts beside those that the
 emulator counts, and registers and shared memory beside what ptxas says. The exit status is 1 where a number is wrong.
 """
 

@@ -1,4 +1,4 @@
-"""What the report on a GPU predicts of nine kernels, against what the emulator counts on their CUDA text and what ptxas says."""
+"""What the report on a GPU predicts of eleven kernels, against what the emulator counts on their CUDA text and what ptxas says."""
 
 from __future__ import annotations
 
@@ -51,6 +51,33 @@ def column_sums(A, total):
             total[j] += A[i, j]
 
 
+def softmax(y, x):
+    for i in range(x.shape[0]):
+        most = x[i, 0]
+        for j in range(x.shape[1]):
+            most = max(most, x[i, j])
+        total = x[i, 0] * 0
+        for j in range(x.shape[1]):
+            y[i, j] = np.exp(x[i, j] - most)
+            total += y[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = y[i, j] / total
+
+
+def layernorm(y, x, scale, shift):
+    n = x.shape[1]
+    for i in range(x.shape[0]):
+        mean = x[i, 0] * 0
+        for j in range(n):
+            mean += x[i, j]
+        mean = mean / n
+        variance = mean * 0
+        for j in range(n):
+            variance += (x[i, j] - mean) * (x[i, j] - mean)
+        for j in range(n):
+            y[i, j] = (x[i, j] - mean) / np.sqrt(variance / n) * scale[j] + shift[j]
+
+
 @dataclass(frozen=True)
 class Subject:
     """A kernel with the sizes of calls: whole tiles and cut ones. Where a thread has 8 iterations, it has all of them or none: the emulator
@@ -81,6 +108,8 @@ SUBJECTS = (
     Subject("jacobi_2d", kernels.load("jacobi_2d").kernel, ((3, (66, 66), (66, 66)), (2, (45, 71), (45, 71)))),
     Subject("column_sums", column_sums, (((40, 128), (128,)), ((33, 141), (141,)))),
     Subject("matvec", small.matvec, (((40, 128), (128,), (40,)), ((33, 71), (71,), (33,)), ((300, 9), (9,), (300,)))),
+    Subject("softmax", softmax, tuple(((n, m), (n, m)) for n, m in ((20, 128), (9, 1000), (4, 2051)))),
+    Subject("layernorm", layernorm, tuple(((n, m), (n, m), (m,), (m,)) for n, m in ((20, 128), (5, 1037)))),
     Subject("total", total, (((9000,), (1,)), ((100,), (1,)))),
     Subject("trisolv", kernels.load("trisolv").kernel, (((40, 40), (40,), (40,)),)),
     Subject(

@@ -1,4 +1,4 @@
-"""The report on a GPU against the emulator's counts and ptxas, on nine kernels."""
+"""The report on a GPU against the emulator's counts and ptxas, on eleven kernels."""
 
 import numpy as np
 import pytest

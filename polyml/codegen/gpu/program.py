@@ -27,6 +27,7 @@ from polyml.codegen.gpu.cut_blocks import End, EveryBlock, every_block, multiple
 from polyml.codegen.gpu.host_loops import as_map, host_loops
 from polyml.codegen.gpu.position_blocks import of_positions
 from polyml.codegen.gpu.registers import Registers, registers
+from polyml.codegen.gpu.rows.row_teams import RowChoice, row_launches
 from polyml.codegen.gpu.shared_tiles import BlockAxis, SharedTile, Staged
 from polyml.codegen.gpu.teams import Choice, TeamCode
 from polyml.codegen.ir.program import Node, instances
@@ -39,6 +40,7 @@ from polyml.schedule.gpu.mapping import BlockCopies, LaunchNest, Mapped
 from polyml.schedule.tree import loop_tree
 
 Chooser = Callable[[Choice, Mapping[str, int]], tuple[tuple[str, ...], int]]  # launches by name, and a number of parts
+RowChooser = Callable[[RowChoice, Mapping[str, int]], str | None]  # a launch by name; None: one for each nest
 
 
 @dataclass(frozen=True)
@@ -137,25 +139,34 @@ class GpuProgram:
     launches: by the names of their kernels.
     order: the host's loops around launches; an instance in them is a launch, with the values of the loops.
     choices: by the name of a launch in `order`, those that may run in its place.
+    rows: by the name of a launch in `order`, those that may run in its place and others' together.
     """
 
     scop: Scop
     launches: dict[str, Launch]
     order: tuple[Node, ...]
     choices: Mapping[str, Choice] = field(default_factory=dict)
+    rows: Mapping[str, RowChoice] = field(default_factory=dict)
 
     @property
     def plain(self) -> tuple[Launch, ...]:
         """The launches of its order, without those of teams that may run in their place."""
         return tuple(launch for launch in self.launches.values() if launch.team is None)
 
-    def runs(self, name: str, values: Mapping[str, int], choose: Chooser | None = None) -> list[tuple[Launch, dict[str, int]]]:
+    def runs(
+        self, name: str, values: Mapping[str, int], choose: Chooser | None = None, choose_rows: RowChooser | None = None
+    ) -> list[tuple[Launch, dict[str, int]]]:
         """Returns the launches that run where the order has the one of this name, each with the values of its parameters.
 
         values: of the sizes and the host's loops.
         choose: how the host chooses among launches with and without teams; None: as it does for a device.
+        choose_rows: how it chooses a launch for rows; None: as it does for a device, or, where `choose` is given, none.
         """
-        choice = self.choices.get(name)
+        choice, rows = self.choices.get(name), self.rows.get(name)
+        if rows is not None and (choose is None or choose_rows is not None):
+            row = rows.chosen(values) if choose_rows is None else choose_rows(rows, values)
+            if row is not None:
+                return [(self.launches[row], dict(values))] if name == rows.leader else []
         if choice is None:
             counts = self.launches[name].counts.items()
             return [
@@ -175,13 +186,19 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], instructions: Instructions
     """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
     launches: dict[str, Launch] = {}
-    choices = {}
-    for name, each in zip(names, mapped):
+    choices: dict[str, Choice] = {}
+    rows: dict[str, RowChoice] = {}
+    for number, (name, each) in enumerate(zip(names, mapped)):
         launches[name] = _launch(name, each, scop, instructions)
         if each.team is not None:
             some, choices[name] = _team_launches(name, each.nest, each.team, scop)
             launches |= {launch.name: launch for launch in some}
-    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices)
+        if each.rows is not None:
+            members = names[number : number + each.rows.count]
+            found, choice = row_launches(name, members, each.rows, scop)
+            launches |= {made.name: Launch(made.name, made.host, made.axes, (), team=made.code) for made in found}
+            rows |= dict.fromkeys(members, choice)
+    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices, rows)
 
 
 def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -> Launch:

@@ -216,12 +216,12 @@ def team_code(
     axes: those of the grid.
     stage: one of STAGES.
     """
-    maker = _PhaseMaker(team, inside, context, names, scop, stage)
+    maker = PhaseMaker(team, inside, context, names, scop, stage)
     some = [phase for phase in team.phases if stage != "partial" or phase.name == team.split]
     runs = [(phase.name, phase.instances.intersect(inside), phase.around) for phase in some]
     phases = {phase.name: maker.made(phase) for phase in some}
     reused = {(phase.name, phase.name) for phase in some if phase.partial}  # what threads combine lies in one place
-    order, _ = _with_barriers(tuple(_conditions_inside(ordered(runs, context), TRUE)), (), team.waits | reused, phases)
+    order, _ = _with_barriers(tuple(conditions_inside(ordered(runs, context), TRUE)), (), team.waits | reused, phases)
     sizes = {axis.start: axis.threads * axis.items for axis in axes}
     numbering = tuple((axis.start, axis.first * sizes[axis.start], axis.blocks * sizes[axis.start]) for axis in axes)
     lanes = tuple(zip(names.lanes, team.lanes))
@@ -257,14 +257,14 @@ def _lanes_along(phase: Phase, team: Team) -> tuple[int, ...]:
     return team.lanes
 
 
-def _conditions_inside(nodes: Sequence[Node], condition: Condition) -> Iterator[Node]:
+def conditions_inside(nodes: Sequence[Node], condition: Condition) -> Iterator[Node]:
     """Yields the nodes with conditions around single phases, or loops, in place of several of them."""
     for node in nodes:
         if isinstance(node, Guard):
-            yield from _conditions_inside(node.body, conjunction(condition, node.condition))
+            yield from conditions_inside(node.body, conjunction(condition, node.condition))
             continue
         if isinstance(node, Loop):
-            node = with_body(node, tuple(_conditions_inside(node.body, TRUE)))
+            node = with_body(node, tuple(conditions_inside(node.body, TRUE)))
         yield node if condition == TRUE else Guard(condition, (node,))
 
 
@@ -298,7 +298,7 @@ def _with_barriers(
 
 
 @dataclass(frozen=True)
-class _PhaseMaker:
+class PhaseMaker:
     """What makes the loops of the phases of one launch."""
 
     team: Team
@@ -313,7 +313,7 @@ class _PhaseMaker:
         around = fresh([loop.name for loop in phase.around], self.names.taken)
         instances = reduce(at, zip(around, phase.around), phase.instances.intersect(self.inside))
         there = self.context.intersect(instances.params())
-        partial = tuple(self._partial(phase, each, instances) for each in phase.partial)
+        partial = tuple(self.partial(phase, each, instances) for each in phase.partial)
         names = loop_tree.statements(phase.body)
         if self.stage == "join" and phase.name == self.team.split:
             return TeamPhase(around, (), False, partial, names, stored=True)
@@ -322,7 +322,7 @@ class _PhaseMaker:
             return TeamPhase(around, body, True, (), names)
         return TeamPhase(around, tuple(_shared(body, self._shares(phase))), False, partial, names)
 
-    def _partial(self, phase: Phase, result: PartialResult, instances: isl.UnionSet) -> Partial:
+    def partial(self, phase: Phase, result: PartialResult, instances: isl.UnionSet) -> Partial:
         write = self.scop.statements[result.statements[0]].write
         own = isl.UnionSet.from_set(self.scop.statements[result.statements[0]].domain).intersect(instances)
         elements = own.apply(isl.UnionMap.from_map(write.relation))

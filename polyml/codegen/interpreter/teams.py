@@ -8,7 +8,6 @@ from typing import Any  # a NumPy scalar
 
 import numpy as np
 
-from polyml.codegen.gpu.program import Launch
 from polyml.codegen.gpu.teams import Barrier, Partial, TeamCode, TeamPhase, for_thread
 from polyml.codegen.interpreter.order import Env, Visit, walk
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program
@@ -43,26 +42,27 @@ class TeamMemory:
     stored: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
 
-def run_block(launch: Launch, stem: str, threads: Sequence[Env], memory: TeamMemory) -> None:
+def run_block(block: TeamRun, name: str, threads: Sequence[Env]) -> None:
     """Runs the threads of a block in this order, from barrier to barrier. Raises BarrierDivergence where not all reach one.
 
-    stem: the name under which partial results of blocks are stored.
+    name: that of the launch.
     threads: the names and values that each thread has.
     """
-    code = launch.team
-    assert code is not None
-    block = _BlockRun(code, stem, memory, {})
-    running = [block.nodes(code.order, env) for env in threads]
+    running = [block.nodes(block.code.order, env) for env in threads]
     while running:
         waiting = [next(thread, None) for thread in running]
         if len(set(waiting)) > 1:
-            raise BarrierDivergence(f"{launch.name}: {waiting}")
+            raise BarrierDivergence(f"{name}: {waiting}")
         running = running if waiting[0] is not None else []
 
 
 @dataclass(frozen=True)
-class _BlockRun:
-    """One block while it runs. shared: the partial results that its threads have put down, by name, team and thread."""
+class TeamRun:
+    """One block while it runs.
+
+    stem: the name under which partial results of blocks are stored.
+    shared: the partial results that its threads have put down, by name, team and thread.
+    """
 
     code: TeamCode
     stem: str

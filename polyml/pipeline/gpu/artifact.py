@@ -24,6 +24,7 @@ from polyml.runtime.gpu.artifact import (
     HostLaunch,
     HostLoop,
     HostNode,
+    HostRows,
 )
 from polyml.runtime.storage.records import record
 
@@ -95,6 +96,19 @@ def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
         return HostGuard(str(node.condition), tuple(_node(each, program, source) for each in node.body))
     if not isinstance(node, Instance):
         raise TypeError(f"the host has no node {node!r}")
+    alone, rows = _chosen(node, program, source), program.rows.get(node.statement)
+    if rows is None:
+        return alone
+    own = [each.name for each in rows.variants] if node.statement == rows.leader else []
+    at = dict(zip(program.launches[node.statement].host, node.point))
+    longest, *counts = (str(each.substitute(at)) for each in (rows.trips, *rows.rows))
+    launches = tuple(_launch(name, node.point, program, source) for name in own)
+    threads, most = zip(*((each.threads, each.most) for each in rows.variants))
+    return HostRows((alone,), launches, longest, tuple(counts), threads, most)
+
+
+def _chosen(node: Instance, program: GpuProgram, source: LaunchSource) -> HostNode:
+    """Returns a launch in the host's loops, or the choice among those with and without teams, as data."""
     choice = program.choices.get(node.statement)
     plain = _launch(node.statement, node.point, program, source)
     if choice is None:

@@ -23,6 +23,7 @@ from polyml.runtime.gpu.artifact import GpuArtifact
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.gpu.launch_plan import on_one_thread
 from polyml.schedule.gpu.mapping import GridAxis, Mapped, with_block
+from polyml.schedule.gpu.row_teams import row_note
 from polyml.schedule.gpu.teams import team_note
 from polyml.schedule.script.file import Saved
 
@@ -103,6 +104,8 @@ def _notes(launch: Launch, mapped: Mapped) -> Iterator[str]:
     """Yields the lines that say what a launch's threads run, and what its blocks copy to shared memory."""
     yield _note(launch.name, mapped)
     yield from (f"{launch.name}: {note}" for version in launch.versions for note in version.notes)
+    if mapped.rows is not None:
+        yield f"{launch.name}: {row_note(mapped.rows)}"
 
 
 def _note(name: str, mapped: Mapped) -> str:

@@ -119,7 +119,25 @@ class HostChoice:
     beside: bool
 
 
-HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice]
+@dataclass(frozen=True)
+class HostRows:
+    """A host rows runs one launch of several by the rule of `schedule.gpu.team_choice.row_variant`, or else others.
+
+    body: what runs where the rule chooses none.
+    launches: those of which it chooses; () where another launch stands for all of them, so that nothing is to do where it chooses one.
+    longest, rows: the length of the longest row, and numbers whose product is how many rows there are.
+    threads, most: for each launch that the rule chooses among, the threads of a team, and how many iterations it has registers for.
+    """
+
+    body: tuple[HostNode, ...]
+    launches: tuple[HostLaunch, ...]
+    longest: str
+    rows: tuple[str, ...]
+    threads: tuple[int, ...]
+    most: tuple[int, ...]
+
+
+HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice, HostRows]
 
 
 @dataclass(frozen=True)
@@ -219,6 +237,7 @@ def launches(nodes: Sequence[HostNode]) -> Iterator[HostLaunch]:
         if isinstance(node, HostLaunch):
             yield node
         else:
+            yield from node.launches if isinstance(node, HostRows) else ()
             yield from launches(node.body)
 
 
@@ -301,7 +320,8 @@ def _array_from_json(given: object) -> DeviceArrayRecord:
 def _node_to_json(node: HostNode) -> dict:
     if isinstance(node, HostLaunch):
         return vars(node)
-    return {**vars(node), "body": [_node_to_json(each) for each in node.body]}
+    rows = {"launches": [vars(each) for each in node.launches]} if isinstance(node, HostRows) else {}
+    return {**vars(node), "body": [_node_to_json(each) for each in node.body], **rows}
 
 
 def _choice_from_json(given: dict) -> HostChoice:
@@ -313,6 +333,16 @@ def _choice_from_json(given: dict) -> HostChoice:
     if not all(numbers):
         raise ValueError("a team has threads")
     return HostChoice(tuple(body), text_of(data["parts"]), trips, text_of(data["along"]), *numbers, flag_of(data["beside"]))
+
+
+def _rows_from_json(given: dict) -> HostRows:
+    data = only(given, HostRows.__dataclass_fields__.keys())
+    chosen = tuple(node for node in tuple_of(_node_from_json, data["launches"]) if isinstance(node, HostLaunch))
+    threads, most = (tuple_of(count_of, data[name]) for name in ("threads", "most"))
+    if len(chosen) < len(data["launches"]) or len(threads) != len(most) or len(chosen) not in (0, len(threads)):
+        raise ValueError("rows have a number of threads for each launch")
+    body, rows = tuple_of(_node_from_json, data["body"]), tuple_of(text_of, data["rows"])
+    return HostRows(body, chosen, text_of(data["longest"]), rows, threads, most)
 
 
 def _node_from_json(given: object) -> HostNode:
@@ -327,6 +357,8 @@ def _node_from_json(given: object) -> HostNode:
         integers, stored, counts = (tuple_of(text_of, data[name]) for name in ("integers", "stored", "counts"))
         first, extents = axes
         return HostLaunch(text_of(data["kernel"]), blocks, firsts, integers, first, extents, stored, counts)
+    if "longest" in given:
+        return _rows_from_json(given)
     if "trips" in given:
         return _choice_from_json(given)
     if "condition" in given:

@@ -15,8 +15,8 @@ from math import prod
 
 from polyml.errors import PolymlValueError
 from polyml.runtime.calling.result_extents import rewritten
-from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode
-from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts
+from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode, HostRows
+from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts, row_variant
 
 _STEP = "    "
 MOST_POSITIONS = 1 << 30  # of merged loops: numbers of 32 bits, with room for a block and a chunk
@@ -59,7 +59,8 @@ def host_code(artifact: GpuArtifact) -> HostCode:
     lines += [f"{_STEP}return {needed}", f"def launches({', '.join([*given, *kernels.values()])}):"]
     lines += _block(artifact.host, names, kernels)
     threads = {kernel.name: prod(kernel.threads) for kernel in artifact.kernels}
-    made: dict = {"_min": min, "_max": max, "_parts": partial(_parts, threads), "_fits": _fits, "__builtins__": {"range": range}}
+    made: dict = {"_min": min, "_max": max, "_fits": _fits, "__builtins__": {"range": range}}
+    made |= {"_parts": partial(_parts, threads), "_rows": _rows}
     exec("\n".join(lines), made)
     return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"])
 
@@ -92,6 +93,11 @@ def _parts(
     return parts(trips, along, without, with_teams, (size, lanes), beside)
 
 
+def _rows(longest: int, rows: Sequence[int], threads: Sequence[int], most: Sequence[int]) -> int | None:
+    """Returns the number of the launch that runs rows, as `team_choice.row_variant` does."""
+    return row_variant(longest, prod(max(each, 0) for each in rows), [*zip(threads, most)])
+
+
 def _condition(text: str, names: Mapping[str, str]) -> str:
     return text if text in ("True", "False") else rewritten(text, names)
 
@@ -121,6 +127,8 @@ def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], 
         yield f"{indent}{kernels[node.kernel]}({', '.join(parts)})"
     elif isinstance(node, HostChoice):
         yield from _choice(node, names, kernels, depth)
+    elif isinstance(node, HostRows):
+        yield from _row_choice(node, names, kernels, depth)
     elif isinstance(node, HostGuard):
         yield f"{indent}if {_condition(node.condition, names)}:"
         yield from _block(node.body, names, kernels, depth + 1)
@@ -142,6 +150,17 @@ def _choice(node: HostChoice, names: Mapping[str, str], kernels: Mapping[str, st
     if split:
         yield f"{indent}else:"
         yield from _block(split, names, kernels, depth + 1)
+
+
+def _row_choice(node: HostRows, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
+    indent, chosen = _STEP * depth, f"_c{depth}"
+    rows = _tuple(rewritten(each, names) for each in node.rows)
+    yield f"{indent}{chosen} = _rows({rewritten(node.longest, names)}, {rows}, {node.threads}, {node.most})"
+    yield f"{indent}if {chosen} is None:"
+    yield from _block(node.body, names, kernels, depth + 1)
+    for number, launch in enumerate(node.launches):
+        yield f"{indent}elif {chosen} == {number}:"
+        yield from _block([launch], names, kernels, depth + 1)
 
 
 def _loop(node: HostLoop, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:

@@ -24,6 +24,7 @@ from polyml.schedule.gpu.loop_roles import GridAxis
 from polyml.schedule.gpu.mapping import LaunchNest, Mapped, SurroundingLoop, ThreadStatement, every_nest, mapped
 from polyml.schedule.gpu.marks import as_asked, asked_order, is_asked, may_have_teams
 from polyml.schedule.gpu.merged_axes import merged_axes
+from polyml.schedule.gpu.row_teams import with_rows
 from polyml.schedule.gpu.teams import team_of
 from polyml.schedule.gpu.warp_lines import ROWS, is_flat, is_turned, lines, shares_rows
 from polyml.schedule.legality.check import check_legal
@@ -84,7 +85,8 @@ def planned_tree(
     tree, nests = _launches_fused(
         *(fused if _threads(fused[1]) == _threads(unfused[1]) else unfused), scop, dependences, reductions
     )
-    return tree, tuple(_with_team(_usual(nest, scop, in_turn), scop, dependences, reductions, in_turn) for nest in nests)
+    launches = [_with_team(_usual(nest, scop, in_turn), scop, dependences, reductions, in_turn) for nest in nests]
+    return tree, tuple(launches) if in_turn else with_rows(launches, scop, dependences, reductions)
 
 
 def _launches_fused(

@@ -93,6 +93,7 @@ class Phase:
         thread runs the phase alone.
     blocks: a loop at the top of the body whose iterations may be divided among blocks, perhaps one of `shared`; None if there is none.
     partial: the elements of which each thread has a partial result.
+    is_copied: whether all threads of a team run a phase that has no shared loop, each on copies of its own.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Phase:
     shared: tuple[SurroundingLoop, ...] = ()
     blocks: SurroundingLoop | None = None
     partial: tuple[PartialResult, ...] = ()
+    is_copied: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,3 +124,53 @@ class Team:
     phases: tuple[Phase, ...]
     waits: frozenset[tuple[str, str]]
     split: str = ""
+
+
+@dataclass(frozen=True)
+class HeldArray:
+    """A HeldArray is an array of which each thread of a team keeps elements in registers while the team runs one row.
+
+    is_row: whether a thread has the elements that its own iterations of the shared loops access; if not, every thread of the team has
+        the one element that the row accesses.
+    elements: { [h, g, j] -> A[e] } of a row's elements, { [h, g] -> A[e] } of a single one: h and g are the loops of the host and the
+        grid, j is the shared loop.
+    filled: those of these points whose elements are loaded before the row runs.
+    drained: those whose elements are stored behind it.
+    """
+
+    array: str
+    is_row: bool
+    elements: isl.Map
+    filled: isl.Set
+    drained: isl.Set
+
+
+@dataclass(frozen=True)
+class RowTeam:
+    """A RowTeam is another way to run launches that follow one another: a team of threads runs an iteration of the loops that they have
+    in common, a row, from the first to the last of them.
+
+    count: how many launches it stands for, the first among them.
+    leader: the number, among these, of a launch that has instances in every row.
+    grid: the common loops; what is inside has one loop at most.
+    body: what is inside.
+    instances: { S[i] }, those of all of the launches.
+    phases: what a team runs, in order; phases with shared loops divide these by the values of the loop, so that equal values are one
+        thread's.
+    waits: pairs (earlier, later) of names of phases between which a dependence crosses threads through memory, where rows are in registers.
+    long_waits: the same where rows are too long for that.
+    held: the arrays in registers.
+    words: how many registers a thread needs at most for each of its iterations.
+    """
+
+    count: int
+    leader: int
+    host: tuple[SurroundingLoop, ...]
+    grid: tuple[SurroundingLoop, ...]
+    body: Node
+    instances: isl.UnionSet
+    phases: tuple[Phase, ...]
+    waits: frozenset[tuple[str, str]]
+    long_waits: frozenset[tuple[str, str]]
+    held: tuple[HeldArray, ...]
+    words: int

@@ -24,7 +24,7 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.gpu.host_marks import check_not_in_grid, is_host
-from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop, Team
+from polyml.schedule.gpu.loop_roles import GridAxis, RowTeam, SurroundingLoop, Team
 from polyml.schedule.legality.check import reason
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Block, BlockPart, Leaf, Loop, Node
@@ -106,12 +106,20 @@ class Mapped:
     axes: the parallel loops, that of axis x first; those after the third one are divided among blocks alone.
     copies: the copies to shared memory that marks of the schedule tree ask for; None: those that save loads.
     team: another way to run the launch, in which threads share loops inside the parallel ones; None if there is none.
+    rows: another way to run it together with some that follow it; None if there is none.
     """
 
     nest: LaunchNest
     axes: tuple[GridAxis, ...]
     copies: tuple[BlockCopies, ...] | None = None
     team: Team | None = None
+    rows: RowTeam | None = None
+
+
+def as_mapped(rows: RowTeam) -> Mapped:
+    """Returns launches that a team runs together as one launch, with a row in each block."""
+    nest = LaunchNest(rows.host, rows.grid, rows.body, rows.instances)
+    return Mapped(nest, tuple(GridAxis(loop, 1) for loop in reversed(rows.grid)))
 
 
 def every_nest(

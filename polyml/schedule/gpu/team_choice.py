@@ -11,6 +11,8 @@ EACH = 8  # iterations that a thread has at least where they are divided among b
 MOST = 1024  # blocks among which the iterations of a team are divided
 PLAIN, WHOLE = 0, 1  # a launch without teams, and one of teams whose iterations are not divided among blocks
 
+ROW = 1 << 14  # iterations of a row that one team runs even where there are few rows: they take about as long as two launches
+
 
 def parts(trips: Sequence[int], along: int, plain: int, teams: int, team: tuple[int, int], beside: bool) -> int:
     """Returns PLAIN, WHOLE, or among how many blocks the iterations of a team are divided.
@@ -34,3 +36,21 @@ def parts(trips: Sequence[int], along: int, plain: int, teams: int, team: tuple[
     if count < FEW or not beside and plain >= HELD:
         return PLAIN
     return max(WHOLE, min(HELD // max(teams, 1), along // lanes, count // (size * EACH), MOST))
+
+
+def row_variant(trips: int, rows: int, variants: Sequence[tuple[int, int]]) -> int | None:
+    """Returns which of several launches runs the rows of launches that a team may run together; None if these run one by one.
+
+    A team has to have FEW iterations for its threads. There have to be enough rows for the device, unless they are short.
+
+    trips: how many iterations the longest row has.
+    rows: how many rows there are.
+    variants: for each launch, the threads of a team, and the iterations that it has registers for; 0: any number.
+
+    >>> row_variant(4096, 4096, [(32, 1024), (256, 4096), (1024, 0)]), row_variant(100_000, 2, [(1024, 0)])
+    (1, None)
+    """
+    for number, (threads, most) in enumerate(variants):
+        if trips >= FEW and (trips <= most or not most) and (rows * threads >= HELD // 4 or trips <= ROW):
+            return number
+    return None

@@ -12,7 +12,7 @@ Kokkos calls these teams and nested parallel_reduce (Edwards, Trott, Sunderland,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -37,16 +37,21 @@ _DIVIDED = ("x of a team", "y of a team", "blocks")  # what the iterations of lo
 
 def team_of(nest: LaunchNest, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Team | None:
     """Returns the launch as one of teams, None where no loop inside the grid's loops has partial results."""
-    around = (*nest.host, *nest.grid)
-    strict = dependences_in_launch(dependences.validity, around, nest.instances)
-    free = dependences_in_launch(relaxed_validity(dependences, scop, reductions), around, nest.instances)
-    finder = _PhaseFinder(nest, scop, strict, free, reductions)
-    phases = tuple(finder.numbered())
-    partial = [phase for phase in phases if phase.partial]
-    if not partial:
+    phases, strict = phases_of(nest, scop, dependences, reductions)
+    if not any(phase.partial for phase in phases):
         return None
     waits = frozenset(_waits(phases, strict, scop))
     return _shaped(nest, phases, waits, scop)
+
+
+def phases_of(
+    nest: LaunchNest, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]
+) -> tuple[tuple[Phase, ...], isl.UnionMap]:
+    """Returns the phases of a team that runs an iteration of the grid's loops, in order, and the dependences { S[i] -> T[j] } within one."""
+    around = (*nest.host, *nest.grid)
+    strict = dependences_in_launch(dependences.validity, around, nest.instances)
+    free = dependences_in_launch(relaxed_validity(dependences, scop, reductions), around, nest.instances)
+    return tuple(_PhaseFinder(nest, scop, strict, free, reductions).numbered()), strict
 
 
 def team_note(team: Team) -> str:
@@ -96,14 +101,17 @@ def _split(phases: Sequence[Phase], waits: frozenset[tuple[str, str]]) -> str:
     return "" if any(others & {*pair} and shared[0].name in pair for pair in waits) else shared[0].name
 
 
-def followers(phase: Phase, loop: SurroundingLoop, scop: Scop) -> int:
-    """Returns how many accesses of the phase, but for those of elements with partial results, go to neighbours as the loop runs."""
+def followers(phase: Phase, loop: SurroundingLoop, scop: Scop, without: Set[str] = frozenset()) -> int:
+    """Returns how many accesses of the phase, but for those of elements with partial results, go to neighbours as the loop runs.
+
+    without: arrays whose accesses do not count.
+    """
     held = {(name, partial.array) for partial in phase.partial for name in partial.statements}
     return sum(
         goes_to_neighbours(access, iterators_of(loop.values, name))
         for name in loop_tree.statements(phase.body)
         for access in accesses(scop.statements[name])
-        if (name, access.array) not in held
+        if (name, access.array) not in held and access.array not in without
     )
 
 
@@ -220,12 +228,35 @@ def _waits(phases: Sequence[Phase], strict: isl.UnionMap, scop: Scop) -> Iterato
                 yield one.name, other.name
 
 
-def _cross(one: Phase, other: Phase, pairs: isl.UnionMap, scop: Scop) -> bool:
+def waits_of(
+    phases: Sequence[Phase], strict: isl.UnionMap, scop: Scop, held: Set[str], copied: Set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yields the pairs (earlier, later) of phases between which a dependence crosses threads, where equal values of shared loops are one
+    thread's.
+
+    strict: { S[i] -> T[j] }, the dependences within one iteration of the loops of the host and the grid.
+    held: arrays that threads have in registers.
+    copied: the phases without shared loops that all threads run.
+    """
+    for one, other in combinations(phases, 2):
+        pairs = strict.intersect_domain(one.instances).intersect_range(other.instances)
+        if one.shared and other.shared:
+            values = [isl.UnionMap.from_union_pw_aff(phase.shared[0].values) for phase in (one, other)]
+            pairs = pairs.subtract(values[0].apply_range(values[1].reverse()))
+        if not pairs.is_empty() and _cross(one, other, pairs, scop, held, copied):
+            yield one.name, other.name
+
+
+def _cross(
+    one: Phase, other: Phase, pairs: isl.UnionMap, scop: Scop, held: Set[str] = frozenset(), copied: Set[str] = frozenset()
+) -> bool:
     """Returns whether some of the pairs of instances { S[i] -> T[j] } of two phases touch one element, at least one of them by writing,
     of an array that not the first thread of a team alone touches in both phases.
+
+    held, copied: as in `waits_of`.
     """
-    mine, theirs = _touched(one, scop), _touched(other, scop)
-    for array in mine.keys() & theirs.keys():
+    mine, theirs = _touched(one, scop, copied), _touched(other, scop, copied)
+    for array in (mine.keys() & theirs.keys()) - held:
         is_written, is_alone = mine[array].written or theirs[array].written, mine[array].alone and theirs[array].alone
         same = mine[array].elements.apply_range(theirs[array].elements.reverse())
         if is_written and not is_alone and not same.intersect(pairs).is_empty():
@@ -244,8 +275,9 @@ class _Touch:
     alone: bool
 
 
-def _touched(phase: Phase, scop: Scop) -> dict[str, _Touch]:
-    """Returns { array that the phase touches -> how }."""
+def _touched(phase: Phase, scop: Scop, copied: Set[str]) -> dict[str, _Touch]:
+    """Returns { array that the phase touches -> how }. copied: the phases without shared loops that all threads run."""
+    is_alone = not phase.shared and phase.name not in copied
     partial = {each.array for each in phase.partial}
     found: dict[str, _Touch] = {}
     for name in loop_tree.statements(phase.body):
@@ -255,5 +287,5 @@ def _touched(phase: Phase, scop: Scop) -> dict[str, _Touch]:
             if access.array in found:
                 elements = elements.union(found[access.array].elements)
                 written = written or found[access.array].written
-            found[access.array] = _Touch(elements, written, not phase.shared or access.array in partial)
+            found[access.array] = _Touch(elements, written, is_alone or access.array in partial)
     return found

@@ -20,6 +20,8 @@ class Dialect:
     barrier: the statement at which the threads of a block wait for one another.
     team_barrier: the same, where what the threads wrote to global memory is seen by all of them behind it.
     shuffle: an expression of the {value} that the thread {distance} places further in the warp has; "" where there is none.
+    broadcast: the same of the {value} that the first thread of the warp has.
+    warp_barrier: the statement at which the threads of a warp wait for one another, and see what they wrote; "" where there is none.
     block, thread: expressions of the number of a block and of a thread along x, y and z.
     launch_bounds: what says how many threads a block has, with {x}, {y}, {z} and {threads}, their product, and {blocks}: how many blocks
         a multiprocessor is to have at once, behind a comma, where that is known.
@@ -41,6 +43,8 @@ class Dialect:
     barrier: str
     team_barrier: str
     shuffle: str
+    broadcast: str
+    warp_barrier: str
     block: tuple[str, str, str]
     thread: tuple[str, str, str]
     launch_bounds: str
@@ -89,6 +93,8 @@ OPENCL = Dialect(
     barrier="barrier(CLK_LOCAL_MEM_FENCE);",
     team_barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     shuffle="",
+    broadcast="",
+    warp_barrier="",
     block=("get_group_id(0)", "get_group_id(1)", "get_group_id(2)"),
     thread=("get_local_id(0)", "get_local_id(1)", "get_local_id(2)"),
     launch_bounds="__attribute__((reqd_work_group_size({x}, {y}, {z})))",
@@ -110,6 +116,8 @@ CUDA = Dialect(
     barrier="__syncthreads();",
     team_barrier="__syncthreads();",
     shuffle="__shfl_down_sync(0xffffffff, {value}, {distance})",
+    broadcast="__shfl_sync(0xffffffff, {value}, 0)",
+    warp_barrier="__syncwarp();",
     block=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     thread=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
     launch_bounds="__launch_bounds__({threads}{blocks})",

@@ -5,7 +5,7 @@ GpuProgram   ->   __kernel void copy_0(__global double *restrict B, ...) { const
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from math import prod
 from typing import cast
@@ -15,12 +15,12 @@ from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined, PipelinedTile
 from polyml.codegen.gpu.program import GpuProgram, Launch, Version
 from polyml.codegen.gpu.registers import Registers
-from polyml.codegen.gpu.residency import resident_blocks
 from polyml.codegen.gpu.shared_tiles import SharedTile, Staged
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
 from polyml.codegen.gpu.text.block_loops import fragment_loops, merged_loops, pipelined_loops
 from polyml.codegen.gpu.text.block_loops.held_sums import HeldSums
+from polyml.codegen.gpu.text.block_loops.row_teams import bounds_of, team_lines, unrolling
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, shared_array
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import definitions
@@ -28,8 +28,8 @@ from polyml.codegen.gpu.text.headings import heading, line_of, running, source_l
 from polyml.codegen.gpu.text.integers import Renamed, condition, extreme, factor, row_major
 from polyml.codegen.gpu.text.names import loop_names, named, outer_names
 from polyml.codegen.gpu.text.parameters import Referred, firsts, parameters, signature_of
-from polyml.codegen.gpu.text.shared_memory import SharedArray, declarations
-from polyml.codegen.gpu.text.teams import TeamText, written
+from polyml.codegen.gpu.text.shared_memory import SharedArray, declarations, indices_at
+from polyml.codegen.gpu.text.teams import written
 from polyml.codegen.gpu.text.thread_starts import block_counts, thread_starts
 from polyml.codegen.gpu.text.values import Needs, Values
 from polyml.codegen.ir.accesses import AccessTable
@@ -86,6 +86,7 @@ class _KernelText:
         self._ahead_of: dict[str, PipelinedTile] = {}  # by the names of tiles that are copied ahead
         self._shared: dict[str, SharedArray] = {}
         self._held = {name: named(name) for name in self._private}  # array -> the register that stands for its element
+        self._moves: Mapping[str, Callable[[Sequence[Affine]], str]] = {}  # name of an instance -> its line
         self._updates: Mapping[str, tuple[str, str]] = {}  # statement -> (array, the register that it updates in its place)
         self._values = Values(scop, dialect, self.needs, self._element, self._renamed)
 
@@ -102,11 +103,7 @@ class _KernelText:
         numbers = thread_starts(self._launch, self._dialect, firsts(self._launch, self._dialect), bool(self._shared))
         private = (f"{self._dialect.memory_type(self._scop.arrays[name].element)} {named(name)};" for name in self._private)
         starts = [_STEP + line for line in (*declarations(self._shared.values(), self._dialect), *numbers, *private)]
-        sizes = [axis.threads for axis in self._launch.axes[:3]] + [1] * (3 - len(self._launch.axes))
-        threads, held = prod(sizes), [each for version in self._launch.versions for each in version.registers]
-        resident = resident_blocks(held, threads, self._scop)
-        blocks = f", {resident}" if resident else ""
-        bounds = self._dialect.launch_bounds.format(x=sizes[0], y=sizes[1], z=sizes[2], threads=threads, blocks=blocks)
+        bounds = bounds_of(self._launch, self._scop, self._dialect)
         head = f"{self._launch.name}({', '.join(parameters(self.signature, self._launch, self._scop, self._dialect))})"
         lines = [*heading(self._launch, self._scop), f"{self._dialect.kernel} {bounds}", head, "{", *starts, *body, "}"]
         return "\n".join(each for line in lines for each in wrapped(line))
@@ -114,7 +111,7 @@ class _KernelText:
     def _run(self) -> Iterator[str]:
         """Yields the C lines of what a thread runs; of two versions, the second one is in the `else` of the first one's condition."""
         if self._launch.team:
-            yield from TeamText(self._launch, self._scop, self._dialect, self._values, self).lines()
+            yield from team_lines(self._launch, self._scop, self._dialect, self._values, self)
             return
         first, *others = self._launch.versions
         if first.merged:
@@ -182,8 +179,7 @@ class _KernelText:
             if ahead is not None:
                 yield from self._ahead(ahead)
                 return
-            if node.name in self._unrolled:
-                yield "#pragma unroll"
+            yield from unrolling(node, self._unrolled, self._launch.team)
             yield from self._block(self.loop_head(node), node.body)
         else:
             raise TypeError(f"not a node of a thread: {node!r}")
@@ -206,6 +202,10 @@ class _KernelText:
         """Yields the C lines of nodes. updates: { statement -> (array, the register that it updates in place of an element) }."""
         self._updates = updates
         yield from (line for node in body for line in self._lines(node))
+
+    def hold(self, elements: Mapping[str, str], moves: Mapping[str, Callable[[Sequence[Affine]], str]]) -> None:
+        """From now on, elements of these arrays have these names, and instances of these names are lines, made of their points."""
+        self._held, self._moves = {**{name: named(name) for name in self._private}, **elements}, moves
 
     def declare(self, name: str, kind: str, length: int) -> None:
         """Declares an array in shared memory."""
@@ -334,10 +334,14 @@ class _KernelText:
 
     def _instance(self, node: Instance) -> Iterator[str]:
         """Yields the C lines of an instance, in braces unless they are one line."""
+        if node.statement in self._moves:
+            yield self._moves[node.statement](node.point)
+            return
         update = self._updates.get(node.statement)
-        self._held |= [update] if update else []
+        before = self._held
+        self._held = before | dict([update] if update else [])
         lines = self._values.assignment(self._scop.statements[node.statement], node.point)
-        self._held.pop(update[0] if update else "", None)
+        self._held = before
         if self._tells_lines and (line := line_of(node, self._scop)):
             lines[-1] += f"  // {line}"
         if len(lines) == 1:
@@ -358,7 +362,7 @@ class _KernelText:
         if array in self._held:
             return self._held[array]
         for tile, name in self._tiles:
-            if tile.array == array and (found := self._indices(tile, subscripts)) is not None:
+            if tile.array == array and (found := indices_at(tile, subscripts, self._renaming)) is not None:
                 if name in self._ahead_of:
                     return pipelined_loops.read(self._ahead_of[name], name, self._around)
                 return self._reads.get(name) or name + "".join(f"[{self._values.index(index)}]" for index in found)
@@ -366,14 +370,6 @@ class _KernelText:
         extents = [self._table.affine(extent.gist_params(self._known)) for extent in self._scop.arrays[array].shape[1:]]
         sizes = [factor(self._renamed(each), self._use) for each in extents]
         return f"{named(array)}[{row_major(texts, sizes)}]"
-
-    def _indices(self, tile: SharedTile, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...] | None:
-        """Returns the subscripts in the tile of the array's element at the given ones; None if a read there is not served from it."""
-        here, first = ([each.substitute(self._renaming) for each in some] for some in (subscripts, tile.subscripts))
-        for offset in tile.offsets or ((0,) * len(first),):
-            if here == [each + more for each, more in zip(first, offset)]:
-                return tile.indices(offset)
-        return None
 
     def _renamed(self, value: Renamed) -> Renamed:
         """Returns an expression or a condition with the names of the C text in place of the program's, and notes that the kernel

@@ -9,12 +9,13 @@ CUDA has more than 48 KiB for blocks alone whose launch asks for it (CUDA C++ Pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from polyml.codegen.gpu.shared_tiles import MOST_BYTES
+from polyml.codegen.gpu.shared_tiles import MOST_BYTES, SharedTile
 from polyml.codegen.gpu.text.dialect import Dialect
+from polyml.quasi_affine.affine import Affine
 
 _ALIGNED = 128  # bytes, so that banks and swizzles count from the beginning of each array
 
@@ -63,3 +64,15 @@ def asked_bytes(arrays: Iterable[SharedArray], dialect: Dialect) -> int:
 
 def _rounded(size_bytes: int) -> int:
     return -(-size_bytes // _ALIGNED) * _ALIGNED
+
+
+def indices_at(tile: SharedTile, subscripts: tuple[Affine, ...], renaming: Mapping[str, Affine]) -> tuple[Affine, ...] | None:
+    """Returns the subscripts in the tile of the array's element at the given ones; None if a read there is not served from it.
+
+    renaming: the values of names, in names of the C text.
+    """
+    here, first = ([each.substitute(renaming) for each in some] for some in (subscripts, tile.subscripts))
+    for offset in tile.offsets or ((0,) * len(first),):
+        if here == [each + more for each, more in zip(first, offset)]:
+            return tile.indices(offset)
+    return None

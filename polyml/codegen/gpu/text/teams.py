@@ -8,11 +8,12 @@ for k: y[i] += A[i, k]   ->   float y_partial = -0.0f;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Protocol
 
 from polyml.codegen.gpu.program import Launch, Version
+from polyml.codegen.gpu.rows.row_teams import RowCode
 from polyml.codegen.gpu.teams import Barrier, Partial, TeamCode, TeamPhase
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.names import loop_names, named, outer_names
@@ -43,6 +44,10 @@ class ThreadWriter(Protocol):
         """Returns what stands before the body of a loop."""
         ...
 
+    def hold(self, elements: Mapping[str, str], moves: Mapping[str, Callable[[Sequence[Affine]], str]]) -> None:
+        """From now on, elements of these arrays have these names, and instances of these names are lines, made of their points."""
+        ...
+
     def declare(self, name: str, kind: str, length: int) -> None:
         """Declares an array in shared memory."""
         ...
@@ -52,11 +57,14 @@ def written(launch: Launch, scop: Scop) -> Iterator[str]:
     """Yields the arrays that a launch writes, each perhaps several times."""
     team = launch.team
     updates = {name for each in team.partial for name in each.statements} if team else set()
+    held = team.held if isinstance(team, RowCode) else {}
     for node in instances(launch.body):
-        if node.statement not in updates:
+        if node.statement not in updates and scop.statements[node.statement].write.array not in held:
             yield scop.statements[node.statement].write.array
     if team and not team.part:
-        yield from (each.array for each in team.partial)
+        yield from (each.array for each in team.partial if each.array not in held)
+    if isinstance(team, RowCode):
+        yield from team.stored
 
 
 def stored_parts(launch: Launch, scop: Scop) -> tuple[tuple[str, DType], ...]:
@@ -109,19 +117,36 @@ class TeamText:
         here, first = self._test(where) if where != TRUE else "", self._test(conjunction(zero(self._code.lane), where))
         self._begin(phase, node)
         if not phase.partial:
-            yield from _braced(first if phase.alone else here, list(self._writer.lines_of(phase.body, {})))
+            yield from braced(first if phase.alone else here, list(self._writer.lines_of(phase.body, {})))
             return
         yield "{"
         for partial in phase.partial:
             yield f"{_STEP}{self._kind(partial)} {self._register(partial)} = {self._nothing(partial)};"
         updates = {name: (each.array, self._register(each)) for each in phase.partial for name in each.statements}
         own = list(self._stored(phase)) if phase.stored else list(self._writer.lines_of(phase.body, updates))
-        yield from (_STEP + line for line in _braced(here, own))
+        yield from (_STEP + line for line in braced(here, own))
         for partial in phase.partial:
             yield from (_STEP + line for line in self._combined(partial))
-        last = [self._final(partial) for partial in phase.partial]
-        yield from (_STEP + line for line in _braced(first, last))
+        for test, some in self._ends(phase, here, first):
+            yield from (_STEP + line for line in braced(test, [self._final(partial) for partial in some]))
         yield "}"
+
+    def _ends(self, phase: TeamPhase, here: str, first: str) -> Iterator[tuple[str, Sequence[Partial]]]:
+        """Yields partial results of a phase with the test under which threads combine these with their elements.
+
+        here, first: the tests of whether a thread runs the phase, and of whether it does and is the first of its team.
+        """
+        yield first, phase.partial
+
+    @property
+    def _is_shuffled(self) -> bool:
+        """Whether threads read registers of one another."""
+        return bool(self._dialect.shuffle) and self._code.beside and self._code.size % WARP == 0
+
+    @property
+    def _is_in_register(self) -> bool:
+        """Whether the first thread of a team has what was combined in its register."""
+        return self._is_shuffled
 
     def _test(self, where: Condition) -> str:
         """Returns the C text of a condition outside of phases."""
@@ -140,7 +165,7 @@ class TeamText:
 
     def _combined(self, partial: Partial) -> Iterator[str]:
         """Yields the C lines that combine the partial results of a team's threads, the result for its first thread."""
-        if self._dialect.shuffle and self._code.beside and self._code.size % WARP == 0:
+        if self._is_shuffled:
             yield from self._shuffled(partial)
             return
         shared, code, step = f"{named(partial.name)}_shared", self._code, self._step
@@ -179,8 +204,7 @@ class TeamText:
     def _final(self, partial: Partial) -> str:
         """Returns the line by which a team's first thread combines the result with the element, or stores it for another launch."""
         values, element = self._values, self._scop.arrays[partial.array].element
-        is_shuffled = self._dialect.shuffle and self._code.beside and self._code.size % WARP == 0
-        whole = self._register(partial) if is_shuffled else f"{named(partial.name)}_shared[thread]"
+        whole = self._register(partial) if self._is_in_register else f"{named(partial.name)}_shared[thread]"
         if self._code.part:
             return f"{self._place(partial, self._code.part)} = {values.stored(Text(whole), element)};"
         memory = values.element(partial.array, [values.index(each) for each in partial.subscripts])
@@ -263,7 +287,7 @@ def _variable(name: str) -> Affine:
     return Affine(0, ((name, 1),))
 
 
-def _braced(test: str, lines: Sequence[str]) -> Iterator[str]:
+def braced(test: str, lines: Sequence[str]) -> Iterator[str]:
     """Yields the lines, inside a test where there is one."""
     if not lines:
         return

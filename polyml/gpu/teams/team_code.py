@@ -37,14 +37,18 @@ class TeamWalk:
 
     def touches(self) -> Iterator[Touch]:
         """Yields the loads and stores of a thread."""
-        for phase, condition, place in self._phases(self.code.order, place_of(self.launch, self.scop, self.sizes)):
+        for phase, condition, place in self._phases(self.code.order, self._start):
             yield from self._of_phase(phase, condition, place)
 
     def runs(self) -> Iterator[tuple[str, str, Place]]:
         """Yields each instance in the text of a thread, as `thread_code.runs` does."""
-        for phase, condition, place in self._phases(self.code.order, place_of(self.launch, self.scop, self.sizes)):
+        for phase, condition, place in self._phases(self.code.order, self._start):
             here = place.where(condition)
             yield from instances_in(phase.body, here.where(zero(self.code.lane)) if phase.alone else here, {})
+
+    @property
+    def _start(self) -> Place:
+        return place_of(self.launch, self.scop, self.sizes)
 
     def shared_bytes(self) -> int:
         """Returns the bytes of shared memory of a block."""
@@ -119,8 +123,7 @@ class TeamWalk:
         loads: list[tuple[int, ...]] = []
         stores = self._written(partial)
         if self._is_shuffled:
-            warps = self.code.size // WARP
-            loads = [] if warps == 1 else self._requests([k if k < warps else -1 for k in range(len(self._threads))])
+            loads = []
         else:
             lanes = [self.code.lane.evaluate(each) for each in self._threads]
             step = prod(axis.threads for axis in self.launch.axes[: [axis.is_lane for axis in self.launch.axes].index(True)])
@@ -130,6 +133,7 @@ class TeamWalk:
                 loads += self._requests(own) + self._requests([k + apart * step if k >= 0 else -1 for k in own])
                 stores = stores + self._requests(own)
                 apart //= 2
+        loads += self._after(len(self._threads))
         own_dims = {thread_dim(axis) for axis in range(len(self.launch.axes))}
         conditions = tuple(each for each in place.conditions if not each.names & own_dims)
         block = replace(place, dims=tuple(each for each in place.dims if each not in own_dims), conditions=conditions)
@@ -147,6 +151,11 @@ class TeamWalk:
                     pattern=pattern,
                     shared=_shared(partial),
                 )
+
+    def _after(self, count: int) -> list[tuple[int, ...]]:
+        """Returns the requests by which the first warp reads the results of all warps. count: the threads of a block."""
+        warps = self.code.size // WARP if self._is_shuffled else 1
+        return [] if warps == 1 else self._requests([k if k < warps else -1 for k in range(count)])
 
     def _final(self, partial: Partial, first: Place) -> Iterator[Touch]:
         """Yields the loads and the store by which the first thread of a team combines the result with the element."""

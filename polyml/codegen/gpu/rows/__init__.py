@@ -1,0 +1,1 @@
+"""Launches of teams that run rows of several nests. The door is `row_teams.row_launches`."""
