@@ -106,6 +106,8 @@ class Operand:
             return False
         if self.along_sum:
             return threads % CHUNK == 0 and CHUNK * extent % threads == 0
+        if threads < CHUNK:  # each position of the sum has a thread that tells the others its distance
+            return False
         return extent % threads == 0 or threads % extent == 0 and CHUNK % (threads // extent) == 0
 
     @property
