@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from types import MappingProxyType
 
 import islpy as isl
@@ -43,6 +44,7 @@ TILE_OF_HALVES = (
 )  # the same for sums of products of numbers of 16 bits, where warps may have 64 x 64 with matrix instructions
 RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
 _WORD = 4  # bytes of a register: of larger elements a thread sums up half as many
+_FEWEST = 16  # threads of a block that copies elements of merged loops: one for each position of a chunk of the sum
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
@@ -177,7 +179,7 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
     merged = None if asked_order(nest) else merged_axes(nest, x, scop)
-    if merged is not None and all(
+    if merged is not None and prod(TILE[0]) >= _FEWEST and all(
         number & -number == number for some in TILE for number in some
     ):  # so that copies are shared evenly
         return _merged(nest, merged, scop)
@@ -203,7 +205,7 @@ def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: 
     wide = max(scop.arrays[scop.statements[name].write.array].element.size_bytes for name in nest.statements) > _WORD
     axes = [
         GridAxis(nest.grid[some[-1]], size, items, items > 1, merged=tuple(nest.grid[k] for k in some))
-        for some, size, items in zip(along, (tx, max(ty // 2, 1)), (across, down // 2 if wide else down))
+        for some, size, items in zip(along, (tx, ty // 2 if tx * ty >= 2 * _FEWEST else ty), (across, down // 2 if wide else down))
     ]
     rest = [GridAxis(nest.grid[k], 1) for k in reversed(range(len(nest.grid))) if k not in along[0] and k not in along[1]]
     return Mapped(nest, (*axes, *rest))
