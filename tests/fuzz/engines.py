@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 
@@ -177,7 +177,9 @@ def _on_host(result: object, given: dict[int, object]) -> object:
 
 
 def _with_teams(function: FunctionType, program: Program) -> Callable:
-    """An OpenCL device on which threads share loops whatever their sizes are; in every other program, blocks do too."""
+    """An OpenCL device on which threads share loops whatever their sizes are; in every other program, blocks do too, and in two of three,
+    teams run rows.
+    """
     from unittest.mock import patch
 
     from polyml.runtime.gpu import host_code
@@ -187,10 +189,20 @@ def _with_teams(function: FunctionType, program: Program) -> Callable:
 
     def runner(*arguments):
         parts = 1 + 2 * (program.seed % 2)
-        with patch.object(host_code, "parts", lambda *given: parts), patch.object(OpenCl, "in_turn", False):
+        rows = smallest_variant if program.seed % 3 else lambda *given: None
+        with (
+            patch.object(host_code, "parts", lambda *given: parts),
+            patch.object(host_code, "row_variant", rows),
+            patch.object(OpenCl, "in_turn", False),
+        ):
             return kernel(*arguments)
 
     return runner
+
+
+def smallest_variant(trips: int, rows: int, variants: Sequence[tuple[int, int]]) -> int:
+    """In place of `team_choice.row_variant`: rows are run by the smallest team that has registers for them, however few they are."""
+    return next(number for number, (_, most) in enumerate(variants) if trips <= most or not most)
 
 
 def _random_native(function: FunctionType, program: Program) -> Callable:

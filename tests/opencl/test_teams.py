@@ -7,6 +7,7 @@ import polyml
 from polyml.runtime.gpu import host_code
 from polyml.runtime.gpu.opencl import OpenCl
 from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts
+from tests.codegen.gpu.rows.test_row_teams import CASES as ROWS
 from tests.codegen.gpu.test_teams import CASES
 from tests.opencl.test_opencl import pytestmark as on_devices
 
@@ -113,3 +114,11 @@ def test_the_host_chooses_by_sizes(monkeypatch):
         A = RNG.integers(-9, 9, size).astype(float)
         assert kernel(A) == A.sum()
     assert "s over i by 256 threads of a block with partial results" in kernel.explain()
+
+
+@pytest.mark.parametrize("variant", [0, 1, 2, -1])
+@pytest.mark.parametrize("function, arrays", ROWS, ids=[f"{f.__name__}-{k}" for k, (f, _) in enumerate(ROWS)])
+def test_teams_that_run_rows(monkeypatch, function, arrays, variant):
+    monkeypatch.setattr(host_code, "row_variant", lambda trips, rows, variants: range(len(variants))[variant])
+    monkeypatch.setattr(OpenCl, "in_turn", False)
+    compared(function, *arrays)

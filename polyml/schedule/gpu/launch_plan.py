@@ -179,8 +179,8 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
     merged = None if asked_order(nest) else merged_axes(nest, x, scop)
-    if merged is not None and prod(TILE[0]) >= _FEWEST and all(
-        number & -number == number for some in TILE for number in some
+    if (
+        merged is not None and prod(TILE[0]) >= _FEWEST and all(number & -number == number for some in TILE for number in some)
     ):  # so that copies are shared evenly
         return _merged(nest, merged, scop)
     order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)

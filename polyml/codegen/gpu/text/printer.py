@@ -20,7 +20,7 @@ from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.gpu.teams import SharedLoop
 from polyml.codegen.gpu.text.block_loops import fragment_loops, merged_loops, pipelined_loops
 from polyml.codegen.gpu.text.block_loops.held_sums import HeldSums
-from polyml.codegen.gpu.text.block_loops.row_teams import bounds_of, team_lines, unrolling
+from polyml.codegen.gpu.text.block_loops.row_teams import bounds_of, loop_type, team_lines, unrolling
 from polyml.codegen.gpu.text.block_loops.tile_copies import Surroundings, barrier_lines, copy_lines, shared_array
 from polyml.codegen.gpu.text.dialect import Dialect
 from polyml.codegen.gpu.text.functions import definitions
@@ -191,7 +191,7 @@ class _KernelText:
         last = extreme("min", [self._renamed(e + 1) for e in node.upper], self._use)
         stride = node.stride if isinstance(node, SharedLoop) else Affine(node.step)
         step = f"{name}++" if stride == Affine(1) else f"{name} += {self._values.index(stride)}"
-        return f"for ({self._dialect.index} {name} = {lower}; {name} < {last}; {step})"
+        return f"for ({loop_type(node, self._launch.team, self._dialect)} {name} = {lower}; {name} < {last}; {step})"
 
     def begin_names(self, names: Mapping[str, str], loops: Mapping[int, str], values: Mapping[str, Affine]) -> None:
         """From now on, variables of loops around have these names, loops by identity these, and other names these values."""

@@ -2,7 +2,7 @@
 
 x[i, j] for all j   ->   float x_held[16];
                          #pragma unroll
-                         for (long long turn = 0; turn < 16; turn++)
+                         for (int turn = 0; turn < 16; turn++)
                              if (256*turn + rank < n)
                                  x_held[turn] = x[i*n + 256*turn + rank];
 """
@@ -41,6 +41,11 @@ def unrolling(loop: Loop, items: Set[str], team: TeamCode | None) -> Iterator[st
         yield "#pragma unroll"
     elif isinstance(team, RowCode) and isinstance(loop, SharedLoop):
         yield f"#pragma unroll {_TOGETHER}"
+
+
+def loop_type(loop: Loop, team: TeamCode | None, dialect: Dialect) -> str:
+    """Returns the type of a loop's variable: the number of a turn has 32 bits."""
+    return "int" if isinstance(team, RowCode) and loop.name == team.turn else dialect.index
 
 
 def bounds_of(launch: Launch, scop: Scop, dialect: Dialect) -> str:
