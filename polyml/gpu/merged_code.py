@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from polyml.codegen.gpu.axes import MergedLoop
 from polyml.codegen.gpu.block_loops.merged_sums import CHUNK, DISTANCE_BYTES, GROUP, ROWS, MergedSum, Operand, PositionAxis
+from polyml.codegen.gpu.block_loops.vector_stores import rows_of_positions, vector_width
 from polyml.codegen.gpu.text.names import named
+from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Instance
 from polyml.gpu.places import Place, Touch
 from polyml.model.core.printer import access_text
@@ -55,7 +58,26 @@ class MergedWalk:
             yield from self._reads(operand, chunk)
         for each in found.after:
             yield from self.instance(each, self.items(place, True))
-        yield self._sums(self.items(place, True), is_write=True)
+        width = self._stored_together(place)
+        yield replace(self._sums(self.items(place, True, width), is_write=True), width=width)
+
+    def _stored_together(self, place: Place) -> int:
+        """Returns how many elements a thread stores at once: several where `rows_of_positions` and the sizes allow it."""
+        row = rows_of_positions(self.found, self.scop) if self.found.is_asynchronous else ()
+        if not row:
+            return 1
+        across, table = self.found.axes[0], AccessTable(self.scop.context)
+        array, width = self.scop.arrays[self.found.array], vector_width(self.scop.arrays[self.found.array].element)
+        extents = [place.index(table.affine(each)).constant for each in array.shape]
+        inside = {loop.name for loop in row}
+        steps = [
+            factor * prod(extents[k + 1 :])
+            for k, subscript in enumerate(self.found.subscripts)
+            for name, factor in subscript.terms
+            if name not in inside
+        ]
+        counts = prod(place.index(loop.count).constant for loop in row)
+        return width if all(each % width == 0 for each in (counts, *steps, place.index(variable(across.count)).constant)) else 1
 
     def runs(self, place: Place) -> Iterator[tuple[str, str, Place]]:
         """Yields each instance as `thread_code.runs` does."""
@@ -66,12 +88,16 @@ class MergedWalk:
         yield found.update.statement, "", inner.until(variable(found.count) - 1 - variable(f"{found.chunk}_row"))
         yield from ((each.statement, "", items) for each in found.after)
 
-    def items(self, place: Place, is_store: bool) -> Place:
-        """Returns the place inside the loops over a thread's items. is_store: whether they run only where there are positions."""
+    def items(self, place: Place, is_store: bool, width: int = 1) -> Place:
+        """Returns the place inside the loops over a thread's items.
+
+        is_store: whether they run only where there are positions.
+        width: how many of the first axis's items there are at once.
+        """
         for axis in self.found.axes:
-            block = axis.block
+            block, step = axis.block, width if axis is self.found.axes[0] else 1
             if block.item:
-                place = place.inside((block.item,), Affine(), 1, block.items)
+                place = place.inside((block.item,), Affine(), step, block.items // step)
             position = variable(block.start) + (variable(block.item) * block.item_step if block.item else Affine())
             if is_store:
                 place = place.where(Compare(">=", variable(axis.count) - 1 - position))

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.registers import Registers, accesses_of
 from polyml.dtypes import DType
 from polyml.model.core.scop import Scop
 
 REGISTERS = 65536  # of a multiprocessor, of 4 bytes (CUDA C++ Programming Guide, "Technical specifications per compute capability")
+_POSITIONS = 16  # registers for the numbers of positions of merged loops, and for where elements of them are
 _ADDRESSES = 28  # registers for addresses, counters and predicates
 
 
@@ -24,7 +26,23 @@ def resident_blocks(loops: Sequence[Registers], threads: int, scop: Scop) -> int
     of several items.
     """
     tiles = [words(each, scop) for each in loops if each.items]
-    return max(1, REGISTERS // (threads * (max(tiles) + _ADDRESSES))) if tiles else None
+    return blocks_of(max(tiles), threads) if tiles else None
+
+
+def blocks_of(words: int, threads: int) -> int:
+    """Returns how many blocks of so many threads have registers for so many words of each, and what else a thread needs.
+
+    >>> blocks_of(96, 256), blocks_of(96, 128), blocks_of(256, 256)
+    (2, 4, 1)
+    """
+    return max(1, REGISTERS // (threads * (words + _ADDRESSES)))
+
+
+def words_of_positions(found: MergedSum, scop: Scop) -> int:
+    """Returns the same as `words` for a sum for positions of merged loops, with what their numbers and distances take."""
+    sums = prod(count for _, count in found.items) * registers_of(scop.arrays[found.array].element)
+    loads = (each.axis.block.items * registers_of(scop.arrays[each.array].element) for each in found.operands)
+    return sums + 2 * sum(loads) + _POSITIONS
 
 
 def words(held: Registers, scop: Scop) -> int:

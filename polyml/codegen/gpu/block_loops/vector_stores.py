@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyml.codegen.gpu.axes import MergedLoop
+from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.shared_tiles import BlockAxis
+from polyml.codegen.ir.accesses import AccessTable
 from polyml.dtypes import F32, F64, I32, U32, DType
+from polyml.model.core.scop import Scop
+from polyml.quasi_affine.affine import Affine
 
 STORED = (F32, F64, I32, U32)  # elements that are stored in vectors
 
@@ -38,3 +43,21 @@ def vector_axis(held: Registers, blocks: Sequence[BlockAxis], element: DType) ->
         if is_row and axis.items % vector_width(element) == 0 and not any(axis.item in each.names for each in outer):
             return axis
     return None
+
+
+def rows_of_positions(found: MergedSum, scop: Scop) -> tuple[MergedLoop, ...]:
+    """Returns the innermost loops of the first axis along which positions that follow one another are elements of sums that do; none where
+    a thread has not some vectors of such positions, or does more with sums than store them.
+    """
+    across, array, table = found.axes[0], scop.arrays[found.array], AccessTable(scop.context)
+    block, own = across.block, {loop.name for axis in found.axes for loop in axis.loops}
+    if found.after or array.element not in STORED or block.item_step != 1 or block.items % vector_width(array.element):
+        return ()
+    row: list[MergedLoop] = []
+    for loop, subscript, extent in zip(reversed(across.loops), reversed(found.subscripts), reversed(array.shape)):
+        if own & {*subscript.names} != {loop.name} or subscript.coefficient(loop.name) != 1:
+            break
+        row.insert(0, loop)
+        if loop.first != Affine() or loop.count != table.affine(extent):
+            break
+    return tuple(row)

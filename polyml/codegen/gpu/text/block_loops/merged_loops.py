@@ -8,20 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from polyml.codegen.gpu.block_loops.merged_sums import CHUNK, GROUP, ROWS, SLOTS, MergedSum, Operand, PositionAxis
+from polyml.codegen.gpu.block_loops.merged_sums import CHUNK, GROUP, ROWS, SLOTS, MergedSum, Operand
 from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.codegen.gpu.text.block_loops.digits import Numbering, Walk, stride
+from polyml.codegen.gpu.text.block_loops.merged_stores import SumStores
+from polyml.codegen.gpu.text.block_loops.positions import Memory, Positions, register
 from polyml.codegen.gpu.text.block_loops.tile_copies import Ring, Surroundings, copied_ahead, filled
 from polyml.codegen.gpu.text.names import named
 from polyml.codegen.gpu.text.shared_memory import SharedArray
-from polyml.codegen.gpu.text.values import Text
-from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Instance, Loop
-from polyml.model.core.nest import subvalues
-from polyml.model.core.scop import Gather, Index
 from polyml.quasi_affine.affine import Affine, variable
 
-Memory = Callable[[Sequence[Affine]], str]
 _STEP = "    "
 _LOADED = 4  # distances of elements that a thread loads before it copies these
 _UNROLLED = 4  # iterations of a chunk; with all of them, ptxas keeps operands of more than two in registers, and spills
@@ -51,11 +48,6 @@ def _read(found: MergedSum, operand: Operand, name: str, around: Surroundings) -
     return f"{name}[slot][{found.chunk}_row][{around.values.index(operand.index)}]"
 
 
-def register(found: MergedSum) -> str:
-    """Returns the C text of the register with a sum of a thread."""
-    return f"{named(found.array)}_held" + "".join(f"[{item}]" for item, _ in found.items)
-
-
 def merged_loop(
     found: MergedSum, names: Sequence[str], memory: Memory, around: Surroundings, lines: Callable[[Instance], Iterator[str]]
 ) -> Iterator[str]:
@@ -65,10 +57,10 @@ def merged_loop(
     memory: returns the C text of the element at some subscripts, in memory, of the array with the sums.
     lines: returns the lines of an instance, for the position whose iterations have their names.
     """
-    text = _SumText(found, memory, around, lines)
+    text = Positions(found, memory, around, lines)
     for numbering in (*map(text.numbering, found.axes), text.sum_numbering):
         yield from numbering.constants()
-    body = [*text.sums(names)]
+    body = [*_sums(text, names)]
     if found.before or found.after:
         yield from body
         return
@@ -77,156 +69,45 @@ def merged_loop(
     yield "}"
 
 
-@dataclass(frozen=True)
-class _SumText:
-    """The text of one sum.
-
-    memory: returns the C text of an element in memory of the array with the sums.
-    lines: returns those of an instance.
-    """
-
-    found: MergedSum
-    memory: Memory
-    around: Surroundings
-    lines: Callable[[Instance], Iterator[str]]
-
-    def numbering(self, axis: PositionAxis) -> Numbering:
-        """Returns the text of an axis's positions."""
-        return Numbering(f"{axis.block.start}s", axis.loops, axis.count, self.around)
-
-    @property
-    def sum_numbering(self) -> Numbering:
-        """The text of the sum's positions."""
-        return Numbering(self.found.chunk, self.found.inner, self.found.count, self.around)
-
-    def sums(self, names: Sequence[str]) -> Iterator[str]:
-        """Yields the lines from the registers' declaration to the stores. names: of the tiles."""
-        found, around = self.found, self.around
-        element = around.scop.arrays[found.array].element
-        yield f"{around.dialect.register_type(element)} {named(found.array)}_held{''.join(f'[{count}]' for _, count in found.items)};"
-        if found.is_loaded(around.scop):
-            loaded = around.values.loaded(self.memory(found.subscripts), element).text
-            yield from self._for_items([f"{register(found)} = {loaded};"], {*self._names()})
-        for each in found.before:
-            yield from self._for_items([*self.lines(each)], self._read_by(each))
-        copies = [
-            _OperandCopy(each, name, self.numbering(each.axis), self.sum_numbering) for each, name in zip(found.operands, names)
-        ]
-        chunks = Loop(found.chunk, (Affine(),), (variable(self.sum_numbering.end) - 1,), 1, ())
-        ring = Ring(chunks, found.chunk, CHUNK, SLOTS, found.is_asynchronous, "int")
-        yield from copied_ahead(copies, ring, around, self._compute())
-        yield from self._stores()
-
-    def _names(self) -> Iterator[str]:
-        return (loop.name for axis in self.found.axes for loop in axis.loops)
-
-    def _read_by(self, instance: Instance) -> set[str]:
-        """Returns the names of iterations on which it depends what an instance reads, besides the sum."""
-        scop = self.around.scop
-        statement = scop.statements[instance.statement]
-        point, table = dict(zip(statement.iterators, instance.point)), AccessTable(scop.context)
-        reads = [each for each in statement.reads if each.array != self.found.array]
-        used = {name for each in reads for value in table.subscripts(each) for name in value.substitute(point).names}
-        is_plain = not any(isinstance(each, (Gather, Index)) for each in subvalues(statement.value))
-        return used if is_plain else {*self._names()}
-
-    def _compute(self) -> Iterator[str]:
-        """Yields the lines that add up a chunk in shared memory, one for whole chunks and one for the rest."""
-        chunk, end = self.found.chunk, self.sum_numbering.end
-        body = [_STEP + line for line in self._unrolled([*self.lines(self.found.update)])]
-        for head, unrolled, rows in (
-            (f"if ({chunk} + {CHUNK} <= {end})", [f"#pragma unroll {_UNROLLED}"], str(CHUNK)),
-            ("else", [], f"{end} - {chunk}"),
-        ):
-            yield f"{head} {{"
-            yield from (_STEP + line for line in unrolled)
-            yield f"{_STEP}for (int {chunk}_row = 0; {chunk}_row < {rows}; {chunk}_row++) {{"
-            yield from (_STEP + line for line in body)
-            yield f"{_STEP}}}"
-            yield "}"
-
-    def _unrolled(self, lines: Sequence[str]) -> Iterator[str]:
-        """Yields lines in unrolled loops over a thread's items."""
-        inside = [*lines]
-        for axis in reversed(self.found.axes):
-            inside = self._for_each(axis, inside)
-        yield from inside
-
-    def _for_each(self, axis: PositionAxis, lines: Sequence[str]) -> list[str]:
-        """Returns lines in an unrolled loop over a thread's items along an axis."""
-        block = axis.block
-        if not block.item:
-            return [*lines]
-        head = f"for (int {block.item} = 0; {block.item} < {block.items}; {block.item}++) {{"
-        return ["#pragma unroll", head, *(_STEP + line for line in lines), "}"]
-
-    def _decoded(self, axis: PositionAxis, is_limited: bool) -> Iterator[str]:
-        """Yields the lines that declare the iterations at the position of an item."""
-        yield from self.numbering(axis).decoded(f"{axis.block.start}s_at", f"{axis.block.start}{_item(axis)}", is_limited)
-
-    def _for_items(self, lines: Sequence[str], used: set[str]) -> Iterator[str]:
-        """Yields lines in unrolled loops over a thread's items, with the iterations that their positions stand for: those behind the
-        last one have its iterations.
-
-        used: the names of iterations that the lines have.
-        """
-        inside = [*lines]
-        for axis in reversed(self.found.axes):
-            if used & {loop.name for loop in axis.loops}:
-                inside = [*self._decoded(axis, True), *inside]
-            inside = self._for_each(axis, inside)
-        yield from inside
-
-    def _stores(self) -> Iterator[str]:
-        """Yields the lines that run what comes behind the sum, and store it, for positions that there are. The address of an element is that
-        of the thread's first one, and what the axes add to that, each by its own positions.
-        """
-        found, around = self.found, self.around
-        element, (across, down) = around.scop.arrays[found.array].element, found.axes
-        stored = around.values.stored(Text(register(found)), element)
-        last = [line for each in found.after for line in self.lines(each)]
-        used = {name for each in found.after for name in self._read_by(each)}
-        for axis in found.axes:
-            start, items = axis.block.start, axis.block.items
-            yield f"const int {start}s_left = {around.use('least_int')}({start}s_end - {start}, {axis.block.item_step * (items - 1) + 1});"
-        index, from_down = around.dialect.index, f"{down.block.start}s_from[{down.block.item or 0}]"
-        yield f"{index} {down.block.start}s_from[{down.block.items}];"
-        offset = self._offset(down)
-        yield from self._for_each(down, [*self._decoded(down, True), f"{from_down} = {offset};"])
-        one = [f"{named(found.array)}_at[{from_down}] = {stored};"]
-        decode = [*self._decoded(down, False)] if used & {loop.name for loop in down.loops} else []
-        place = f"if ({_number(down)} < {down.block.start}s_left) {{"
-        inner = self._for_each(down, [place, *(_STEP + line for line in (*decode, *last, *one)), "}"])
-        kind = around.dialect.memory_type(element)
-        pointer = f"{around.dialect.pointer}{kind} *{named(found.array)}_at = &{self._first_of(down)};"
-        place = f"if ({_number(across)} < {across.block.start}s_left) {{"
-        whole = [place, *(_STEP + line for line in (*self._decoded(across, False), pointer, *inner)), "}"]
-        yield from self._for_each(across, whole)
-
-    def _first_of(self, axis: PositionAxis) -> str:
-        """Returns the C text of the element of the sum in the first iterations of an axis's loops."""
-        firsts = {loop.name: loop.first for loop in axis.loops}
-        return self.memory([each.substitute(firsts) for each in self.found.subscripts])
-
-    def _offset(self, axis: PositionAxis) -> str:
-        """Returns the C text of how far from that the element is at a position whose iterations are declared."""
-        terms = []
-        for loop in axis.loops:
-            by = stride(self.found.array, self.found.subscripts, loop, self.around)
-            along = self.around.values.index(variable(loop.name) - loop.first)
-            factored = along if along.isidentifier() else f"({along})"
-            terms += [] if by == "0" else [f"{factored}*({by})" if " " in by else f"{factored}*{by}" if by != "1" else factored]
-        return " + ".join(terms) or "0"
+def _sums(text: Positions, names: Sequence[str]) -> Iterator[str]:
+    """Yields the lines from the registers' declaration to the stores. names: of the tiles."""
+    found, around = text.found, text.around
+    element = around.scop.arrays[found.array].element
+    yield f"{around.dialect.register_type(element)} {named(found.array)}_held{''.join(f'[{count}]' for _, count in found.items)};"
+    if found.is_loaded(around.scop):
+        loaded = around.values.loaded(text.memory(found.subscripts), element).text
+        yield from text.for_items([f"{register(found)} = {loaded};"], {*text.names()})
+    for each in found.before:
+        yield from text.for_items([*text.lines(each)], text.read_by(each))
+    copies = [_OperandCopy(each, name, text.numbering(each.axis), text.sum_numbering) for each, name in zip(found.operands, names)]
+    chunks = Loop(found.chunk, (Affine(),), (variable(text.sum_numbering.end) - 1,), 1, ())
+    ring = Ring(chunks, found.chunk, CHUNK, SLOTS, found.is_asynchronous, "int")
+    yield from copied_ahead(copies, ring, around, _compute(text))
+    yield from SumStores(text).lines()
 
 
-def _item(axis: PositionAxis) -> str:
-    """Returns the C text of how far a thread's item is from its first position, behind a plus sign; "" where it has one item."""
-    return f" + {_number(axis)}" if axis.block.item else ""
+def _compute(text: Positions) -> Iterator[str]:
+    """Yields the lines that add up a chunk in shared memory, one for whole chunks and one for the rest."""
+    chunk, end = text.found.chunk, text.sum_numbering.end
+    body = [_STEP + line for line in _unrolled_items(text, [*text.lines(text.found.update)])]
+    for head, unrolled, rows in (
+        (f"if ({chunk} + {CHUNK} <= {end})", [f"#pragma unroll {_UNROLLED}"], str(CHUNK)),
+        ("else", [], f"{end} - {chunk}"),
+    ):
+        yield f"{head} {{"
+        yield from (_STEP + line for line in unrolled)
+        yield f"{_STEP}for (int {chunk}_row = 0; {chunk}_row < {rows}; {chunk}_row++) {{"
+        yield from (_STEP + line for line in body)
+        yield f"{_STEP}}}"
+        yield "}"
 
 
-def _number(axis: PositionAxis) -> str:
-    block = axis.block
-    return "0" if not block.item else block.item if block.item_step == 1 else f"{block.item}*{block.item_step}"
+def _unrolled_items(text: Positions, lines: Sequence[str]) -> Iterator[str]:
+    """Yields lines in unrolled loops over a thread's items."""
+    inside = [*lines]
+    for axis in reversed(text.found.axes):
+        inside = text.for_each(axis, inside)
+    yield from inside
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from polyml.codegen.gpu.program import Launch
-from polyml.codegen.gpu.residency import resident_blocks
+from polyml.codegen.gpu.residency import blocks_of, resident_blocks, words_of_positions
 from polyml.codegen.gpu.rows.row_teams import Move, RowCode, RowPhase
 from polyml.codegen.gpu.teams import Barrier, Partial, SharedLoop, TeamCode, TeamPhase
 from polyml.codegen.gpu.text.dialect import Dialect
@@ -55,6 +55,9 @@ def bounds_of(launch: Launch, scop: Scop, dialect: Dialect) -> str:
     x, y, z = ([axis.threads for axis in launch.axes[:3]] + [1] * 3)[:3]
     held = [each for version in launch.versions for each in version.registers]
     resident, team = resident_blocks(held, x * y * z, scop), launch.team
+    for version in launch.versions:
+        if version.merged is not None:
+            resident = blocks_of(words_of_positions(version.merged, scop), x * y * z)
     if isinstance(team, RowCode) and team.turns and team.size >= MOST_THREADS:
         resident = 1
     return dialect.launch_bounds.format(x=x, y=y, z=z, threads=x * y * z, blocks=f", {resident}" if resident else "")
