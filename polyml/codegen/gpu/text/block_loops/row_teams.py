@@ -58,8 +58,8 @@ def bounds_of(launch: Launch, scop: Scop, dialect: Dialect) -> str:
     for version in launch.versions:
         if version.merged is not None:
             resident = blocks_of(words_of_positions(version.merged, scop), x * y * z)
-    if isinstance(team, RowCode) and team.turns and team.size >= MOST_THREADS:
-        resident = 1
+    if isinstance(team, RowCode) and team.turns:
+        resident = 1 if team.size >= MOST_THREADS else blocks_of(team.registers or team.turns, x * y * z)
     return dialect.launch_bounds.format(x=x, y=y, z=z, threads=x * y * z, blocks=f", {resident}" if resident else "")
 
 
