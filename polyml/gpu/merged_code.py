@@ -41,10 +41,9 @@ class MergedWalk:
     def touches(self, place: Place) -> Iterator[Touch]:
         """Yields the loads and stores in order. place: that of a thread's first line."""
         found = self.found
-        if not found.before and not found.after:
-            place = place.where(Compare(">=", variable(found.count) - 1))
+        summed = place if found.before or found.after else place.where(Compare(">=", variable(found.count) - 1))
         if found.is_loaded(self.scop):
-            yield self._sums(self.items(place, False), is_write=False)
+            yield self._sums(self.items(summed, False), is_write=False)
         for each in found.before:
             yield from self.instance(each, self.items(place, False))
         for operand in found.operands:
@@ -59,7 +58,7 @@ class MergedWalk:
         for each in found.after:
             yield from self.instance(each, self.items(place, True))
         width = self._stored_together(place)
-        yield replace(self._sums(self.items(place, True, width), is_write=True), width=width)
+        yield replace(self._sums(self.items(summed, True, width), is_write=True), width=width)
 
     def _stored_together(self, place: Place) -> int:
         """Returns how many elements a thread stores at once: several where `rows_of_positions` and the sizes allow it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
-from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
 from polyml.codegen.gpu.program import Launch, Version
 from polyml.codegen.gpu.registers import Registers, accesses_of
+from polyml.codegen.gpu.residency import words_of_positions
 from polyml.codegen.gpu.rows.row_teams import RowCode
 from polyml.codegen.gpu.teams import TeamPhase
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
@@ -27,7 +27,6 @@ _LOADED = 0.6  # of the words that a statement loads: some are used at once
 _TILE = 36  # addresses and counters of a thread with several items, besides what is held
 _MATRICES = 60  # the same of a product by matrix instructions
 _WORD = 4  # bytes of a register
-_POINTER = 2  # registers of one
 
 
 def registers(launch: Launch, scop: Scop) -> int:
@@ -51,7 +50,7 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
     if version.fragments:
         return _MATRICES + max(map(_of_matrices, version.fragments))
     if version.merged:
-        return _TILE + _of_merged(version.merged, scop)
+        return _TILE + words_of_positions(version.merged, scop)
     tiles = [held for held in version.registers if held.items]
     if tiles:
         ahead = {id(each.loop) for each in version.pipelined}
@@ -70,16 +69,6 @@ def _of_matrices(found: Fragments) -> int:
     """Returns how many registers hold a lane's sums, and what it loads of both operands for them."""
     (m, n), layout = found.parts, found.instruction
     return m * n * len(layout.sums.rows) + (m * len(layout.left.rows) + n * len(layout.right.rows)) // 2
-
-
-def _of_merged(found: MergedSum, scop: Scop) -> int:
-    """Returns how many registers hold a thread's sums for all its items, what it loads for two positions, of wide elements for one, and
-    addresses of several positions along axes of several loops, where they are no multiples of a number.
-    """
-    total = prod(count for _, count in found.items) * _words(found.array, scop)
-    copied = [each.positions for each in found.operands if len(each.axis.loops) > 1 and each.positions > 1]
-    stored = [axis.block.items for axis in found.axes[1:] if len(axis.loops) > 1]
-    return total + sum(2 * each.axis.block.items for each in found.operands) + _POINTER * sum((*copied, *stored))
 
 
 def _of_tile(held: Registers, scop: Scop, iterations: int) -> int:
