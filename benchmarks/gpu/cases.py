@@ -26,7 +26,7 @@ class Case:
     work: operations or bytes of one call.
     unit: "TFLOP/s" or "GB/s".
     library: the same by PyTorch, a function of (torch, the arguments without the result) that returns a new result.
-    reference: the same by NumPy in float64.
+    reference: the same by NumPy in float64, where PyTorch does not compute it.
     tolerance: how far results may be from the reference, as a part of its largest number.
     """
 

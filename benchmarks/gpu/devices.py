@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 import polyml
+from benchmarks.gpu.cases import Case
 
 _ASLEEP = 30_000_000  # cycles, about 16 ms
 
@@ -44,6 +45,10 @@ class Device(Protocol):
 
     def tensor(self, array: Any) -> Any:
         """Returns an array as a tensor of PyTorch."""
+        ...
+
+    def reference(self, case: Case, given: Sequence[np.ndarray]) -> np.ndarray:
+        """Returns the result of a case in float64, by a library."""
         ...
 
     def calls(self, run: Callable[[int], object], repeats: int) -> float:
@@ -84,6 +89,11 @@ class TorchDevice:
     def tensor(self, array: Any) -> Any:
         """Returns the tensor itself."""
         return array
+
+    def reference(self, case: Case, given: Sequence[np.ndarray]) -> np.ndarray:
+        """Returns the result by PyTorch in float64."""
+        with self.torch.backends.cudnn.flags(enabled=True, benchmark=False, allow_tf32=False):
+            return self.host(case.library(self.torch, *(self.array(each).double() for each in given)))
 
     def calls(self, run: Callable[[int], object], repeats: int) -> float:
         """Returns the mean time that the host takes to start a run."""
@@ -147,6 +157,10 @@ class OpenClDevice:
     def tensor(self, array: Any) -> Any:
         """Returns a copy on the host, which is the device where this is a processor."""
         return _tensor(self.torch, self.host(array))
+
+    def reference(self, case: Case, given: Sequence[np.ndarray]) -> np.ndarray:
+        """Returns the result by NumPy in float64."""
+        return case.reference(*given)
 
     def calls(self, run: Callable[[int], object], repeats: int) -> float:
         """Returns the mean time that the host takes to start a run."""
