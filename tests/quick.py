@@ -94,6 +94,7 @@ QUICK = frozenset(
     schedule/affine/test_shift.py
     schedule/analysis/test_loop_roles.py
     schedule/gpu/test_mapping.py
+    schedule/gpu/test_tile_choice.py
     schedule/legality/test_check.py
     schedule/test_random_schedules.py
     schedule/tiling/test_contraction.py

@@ -51,7 +51,8 @@ def modelled(
     for plain, each in pairs:
         for launch, values, launched in chosen(program, plain, sizes):
             points = LaunchPoints(launch, program.scop, values, launched, has_shuffles)
-            found.append(_LaunchModel(points, rows.get(launch.name, each), machine, most).launches())
+            own = each if launch.name == plain.name or not each.smaller else each.with_smaller_blocks
+            found.append(_LaunchModel(points, rows.get(launch.name, own), machine, most).launches())
     return tuple(found)
 
 

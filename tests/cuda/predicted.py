@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from polyml.codegen.gpu.text.printer import source
 from polyml.gpu.launch_model import modelled
 from polyml.gpu.launches import Launches
 from polyml.gpu.warps.requests import GlobalRequests
+from polyml.schedule.gpu import tile_choice
 from tests.cuda.compiler import compiled, nvcc
 from tests.cuda.emulator.driver import counted
 from tests.gpu import kernels as small
@@ -102,7 +104,12 @@ SUBJECTS = (
     Subject(
         "gemm",
         small.gemm,
-        (((128, 128), (128, 32), (32, 128)), ((136, 152), (136, 21), (21, 152)), ((130, 131), (130, 20), (20, 131))),
+        (
+            ((128, 128), (128, 32), (32, 128)),
+            ((136, 152), (136, 21), (21, 152)),
+            ((118, 112), (118, 20), (20, 112)),
+            ((130, 129), (130, 20), (20, 129)),
+        ),
     ),
     Subject("transpose", small.transpose, (((64, 96), (96, 64)), ((45, 71), (71, 45)))),
     Subject("jacobi_2d", kernels.load("jacobi_2d").kernel, ((3, (66, 66), (66, 66)), (2, (45, 71), (45, 71)))),
@@ -118,8 +125,9 @@ SUBJECTS = (
         (
             ((128, 128), (128, 64), (64, 128)),
             ((136, 136), (136, 40), (40, 136)),
-            ((128, 130), (128, 36), (36, 130)),
-            ((128, 129), (128, 37), (37, 129)),
+            ((128, 112), (128, 68), (68, 112)),
+            ((128, 130), (128, 68), (68, 130)),
+            ((128, 129), (128, 69), (69, 129)),
         ),
         (np.float32, np.float16, np.float16),
     ),
@@ -165,6 +173,11 @@ def table(only: str = "") -> int:
 
 def resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -> Iterator[Compared]:
     """Yields the registers and the shared memory of each kernel, of one call."""
+    with patch.object(tile_choice, "MULTIPROCESSORS", 1):
+        yield from _resources_of(subject, arguments, compiler)
+
+
+def _resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -> Iterator[Compared]:
     mapped, program, sizes = program_of(subject.function, arguments)
     text = source(program, DIALECTS["cuda"], strict=False)
     made = {each.name: each for each in compiled(text.text, "sm_90", compiler)}
@@ -175,7 +188,14 @@ def resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -
 
 
 def requests_of(subject: Subject, arguments: Sequence[object]) -> Iterator[Compared]:
-    """Yields requests, sectors, wavefronts and bank conflicts of each array, of one call."""
+    """Yields requests, sectors, wavefronts and bank conflicts of each array, of one call on a device of one multiprocessor, which has the
+    usual blocks where they are not much larger than the result, and else smaller ones.
+    """
+    with patch.object(tile_choice, "MULTIPROCESSORS", 1):
+        yield from _requests_of(subject, arguments)
+
+
+def _requests_of(subject: Subject, arguments: Sequence[object]) -> Iterator[Compared]:
     mapped, program, sizes = program_of(subject.function, arguments)
     made = counted(subject.function, *(np.copy(each) if isinstance(each, np.ndarray) else each for each in arguments))
     found: Counter[tuple[str, str, str]] = Counter()

@@ -320,8 +320,8 @@ class Block:
 def counted(program, launch, sizes):
     """{(version, array, whether it is written, "global" or "shared"): (requests, lanes, sectors or wavefronts)} of all launches of a kernel."""
     found = Counter()
-    scop, points = program.scop, []
-    walk(Program(scop, program.order), sizes, lambda name, point: points.append(point) if name == launch.name else None)
+    scop, points, ordered = program.scop, [], launch.name.removesuffix("_small")
+    walk(Program(scop, program.order), sizes, lambda name, point: points.append(point) if name == ordered else None)
     for point in points:
         env = {**sizes, **dict(zip(launch.host, point))}
         grid = [range(axis.first.evaluate(env), axis.first.evaluate(env) + axis.blocks.evaluate(env)) for axis in launch.axes]

@@ -6,10 +6,11 @@ merged loops i and j               ->   { S[i, j, k] : i = i' and j = j' }, with
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
+from math import prod
 
 import islpy as isl
 
@@ -19,6 +20,8 @@ from polyml.quasi_affine.affine import Affine, floor_div, variable
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop
 from polyml.schedule.gpu.mapping import LaunchNest
+from polyml.schedule.gpu.tile_choice import cheapest
+from polyml.schedule.tree import loop_tree
 
 
 @dataclass(frozen=True)
@@ -178,3 +181,68 @@ def blocks(axis: GridAxis, instances: isl.UnionSet) -> isl.Set:
     """Returns { [b] }, the numbers of the axis's blocks that have work."""
     numbers = isl.Map(f"{{ [e] -> [floor(e/{axis.extent})] }}")
     return isl.Set.from_union_set(as_map(axis.loop, instances).range()).apply(numbers)
+
+
+@dataclass(frozen=True)
+class TileChoice:
+    """A TileChoice is two forms of a launch, of which the host runs one.
+
+    plain, small: the names of the launches, the latter with smaller blocks.
+    costs: how long a block of each takes, by `schedule.gpu.tile_choice.cost`.
+    """
+
+    plain: str
+    small: str
+    costs: tuple[int, int]
+
+    def chosen(self, axes: Mapping[str, Sequence[LaunchAxis]], values: Mapping[str, int]) -> str:
+        """Returns the name of the launch to run.
+
+        axes: of the launches by name.
+        values: of the sizes and the host's loops.
+        """
+        names = (self.plain, self.small)
+        blocks = [prod(max(axis.blocks.evaluate(values), 0) for axis in axes[name]) for name in names]
+        return names[cheapest(blocks, self.costs)]
+
+
+@dataclass(frozen=True)
+class ItemLoop:
+    """An ItemLoop is the loop over a thread's items, which are the iterations along one axis that the thread runs.
+
+    name: the loop's name.
+    count: how many items a thread has.
+    member: { S[i] -> [(e)] }, a value that differs between items and grows from one to the next, such as the item's number.
+    """
+
+    name: str
+    count: int
+    member: isl.UnionPwAff
+
+    @staticmethod
+    def of(axis: GridAxis, start: str, inside: isl.UnionSet, name: str) -> ItemLoop:
+        """Returns the loop, with this name, over the items of the thread whose first iteration along the axis is the parameter
+        `start`.
+        """
+        number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.item_step})] }}")
+        numbers = as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
+        return ItemLoop(name, axis.items, isl.MultiUnionPwAff.from_union_map(numbers).get_at(0))
+
+
+def missing_items(inside: isl.UnionSet, items: Sequence[ItemLoop]) -> isl.Set:
+    """Returns { [m0, m1, ...] }, the combinations of items for which a thread has no instance. mk: the number of the item along the
+    k-th axis with several items.
+    """
+    numbers = [isl.UnionMap.from_union_pw_aff(each.member).intersect_domain(inside) for each in items]
+    there = isl.Set.from_union_set(reduce(isl.UnionMap.flat_range_product, numbers).range())
+    box = " and ".join(f"0 <= m{k} < {each.count}" for k, each in enumerate(items))
+    return isl.Set(f"{{ [{', '.join(f'm{k}' for k in range(len(items)))}] : {box} }}").subtract(there)
+
+
+def with_items(body: loop_tree.Node, loop: ItemLoop) -> loop_tree.Node:
+    """Returns the tree with the loop over a thread's items as the innermost loop, so that a thread runs its items together."""
+    if isinstance(body, loop_tree.Leaf):
+        return loop_tree.Loop(loop.name, loop_tree.on(loop.member, body.statements), body)
+    if isinstance(body, loop_tree.Loop):
+        return loop_tree.Loop(body.name, body.member, with_items(body.body, loop), body.directives, body.cut)
+    return loop_tree.Block(tuple(loop_tree.BlockPart(part.instances, with_items(part.body, loop)) for part in body.parts))

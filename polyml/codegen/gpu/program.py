@@ -16,7 +16,7 @@ import islpy as isl
 
 from polyml.codegen.astgen.build import nodes_of
 from polyml.codegen.gpu import teams
-from polyml.codegen.gpu.axes import LaunchAxis, fresh, launch_grid
+from polyml.codegen.gpu.axes import ItemLoop, LaunchAxis, TileChoice, fresh, launch_grid, missing_items, with_items
 from polyml.codegen.gpu.block_loops.cut_work import with_tests, without_absent
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.block_loops.merged_sums import MergedSum
@@ -24,7 +24,7 @@ from polyml.codegen.gpu.block_loops.pipelined_tiles import Pipelined
 from polyml.codegen.gpu.block_loops.shared_work import PLAIN, Instructions, SharedWork, WantedLoop, shared_work
 from polyml.codegen.gpu.block_tiles import block_tiles
 from polyml.codegen.gpu.cut_blocks import End, EveryBlock, every_block, multiples, of_blocks
-from polyml.codegen.gpu.host_loops import as_map, host_loops
+from polyml.codegen.gpu.host_loops import host_loops
 from polyml.codegen.gpu.position_blocks import of_positions
 from polyml.codegen.gpu.registers import Registers, registers
 from polyml.codegen.gpu.rows.row_teams import RowChoice, row_launches
@@ -37,6 +37,7 @@ from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
 from polyml.quasi_affine.from_isl import condition_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, Team
 from polyml.schedule.gpu.mapping import BlockCopies, LaunchNest, Mapped
+from polyml.schedule.gpu.tile_choice import cost
 from polyml.schedule.tree import loop_tree
 
 Chooser = Callable[[Choice, Mapping[str, int]], tuple[tuple[str, ...], int]]  # launches by name, and a number of parts
@@ -145,13 +146,14 @@ class GpuProgram:
     scop: Scop
     launches: dict[str, Launch]
     order: tuple[Node, ...]
-    choices: Mapping[str, Choice] = field(default_factory=dict)
+    choices: Mapping[str, Choice | TileChoice] = field(default_factory=dict)
     rows: Mapping[str, RowChoice] = field(default_factory=dict)
 
     @property
     def plain(self) -> tuple[Launch, ...]:
-        """The launches of its order, without those of teams that may run in their place."""
-        return tuple(launch for launch in self.launches.values() if launch.team is None)
+        """The launches of its order, without those that may run in their place."""
+        small = {each.small for each in self.choices.values() if isinstance(each, TileChoice)}
+        return tuple(launch for launch in self.launches.values() if launch.team is None and launch.name not in small)
 
     def runs(
         self, name: str, values: Mapping[str, int], choose: Chooser | None = None, choose_rows: RowChooser | None = None
@@ -173,6 +175,8 @@ class GpuProgram:
                 (self.launches[name], {**values, **{each: prod(count.evaluate(values) for count in some) for each, some in counts}})
             ]
         axes = {each: launch.axes for each, launch in self.launches.items()}
+        if isinstance(choice, TileChoice):
+            return [(self.launches[choice.chosen(axes, values)], dict(values))]
         names, parts = choice.chosen(axes, values) if choose is None else choose(choice, values)
         return [(self.launches[each], {**values, choice.parts: parts}) for each in names]
 
@@ -186,10 +190,13 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], instructions: Instructions
     """
     names = [f"{scop.name}_{number}" for number in range(len(mapped))]
     launches: dict[str, Launch] = {}
-    choices: dict[str, Choice] = {}
+    choices: dict[str, Choice | TileChoice] = {}
     rows: dict[str, RowChoice] = {}
     for number, (name, each) in enumerate(zip(names, mapped)):
         launches[name] = _launch(name, each, scop, instructions)
+        if each.smaller:
+            choices[name] = TileChoice(name, f"{name}_small", (_cost(each.axes), _cost(each.smaller)))
+            launches[f"{name}_small"] = _launch(f"{name}_small", each.with_smaller_blocks, scop, instructions)
         if each.team is not None:
             some, choices[name] = _team_launches(name, each.nest, each.team, scop)
             launches |= {launch.name: launch for launch in some}
@@ -199,6 +206,12 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], instructions: Instructions
             launches |= {made.name: Launch(made.name, made.host, made.axes, (), team=made.code) for made in found}
             rows |= dict.fromkeys(members, choice)
     return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices, rows)
+
+
+def _cost(axes: Sequence[GridAxis]) -> int:
+    """Returns how long a block with these axes takes, by the host's rule."""
+    several = [axis for axis in axes if axis.items > 1]
+    return cost([axis.size for axis in several], [axis.items for axis in several])
 
 
 def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -> Launch:
@@ -214,18 +227,22 @@ def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -
     inside, context, axes, host = grid.inside, grid.context, grid.axes, grid.host
     several = [(axis, launched.start) for axis, launched in zip(mapped.axes, axes) if axis.items > 1]
     called = fresh([f"{axis.loop.name}_item" for axis, _ in several], grid.taken)
-    items = [_ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
+    items = [ItemLoop.of(axis, start, inside, item) for (axis, start), item in zip(several, called)]
     blocks = _block_axes(axes, items, {*grid.taken, *called})
     if any(axis.rolled for axis, _ in several):
-        body = reduce(
-            _with_items, [_ItemLoop(axis.loop.name, axis.items, axis.loop.values) for axis, _ in several[::-1]], nest.body
-        )
+        body = reduce(with_items, [ItemLoop(axis.loop.name, axis.items, axis.loop.values) for axis, _ in several[::-1]], nest.body)
         return Launch(name, host, axes, (_only_version(inside, body, context, scop),), blocks)
-    body = reduce(_with_items, items, nest.body)
-    every = every_block(mapped, grid, blocks, {*grid.taken, *called, *_names(blocks)}, scop) if items else None
+    body = reduce(with_items, items, nest.body)
+    every = (
+        every_block(
+            mapped, grid, blocks, {*grid.taken, *called, *(name for axis in blocks for name in (axis.block, axis.thread))}, scop
+        )
+        if items
+        else None
+    )
     if every is not None:
-        again = [_ItemLoop.of(axis, start, every.instances, item) for (axis, start), item in zip(several, called)]
-        every = replace(every, body=reduce(_with_items, again, nest.body))
+        again = [ItemLoop.of(axis, start, every.instances, item) for (axis, start), item in zip(several, called)]
+        every = replace(every, body=reduce(with_items, again, nest.body))
     versions = _versions(inside, body, context, items, blocks, _Given(scop, instructions, mapped.copies, every))
     return Launch(name, host, axes, versions, blocks, nest.serial)
 
@@ -242,7 +259,7 @@ def _team_launches(name: str, nest: LaunchNest, team: Team, scop: Scop) -> tuple
     return launches, choice
 
 
-def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
+def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[ItemLoop], taken: Set[str]) -> tuple[BlockAxis, ...]:
     """Returns the axes along which a block has more than one iteration. taken: names in use, which new names differ from."""
     found, rest = [], list(items)
     for axis in axes:
@@ -252,10 +269,6 @@ def _block_axes(axes: Sequence[LaunchAxis], items: Sequence[_ItemLoop], taken: S
         block, thread = fresh([f"{axis.start}_block", f"{axis.start}_thread"], taken)
         found.append(BlockAxis(axis.start, block, thread, item, axis.threads, axis.items, axis.thread_step))
     return tuple(found)
-
-
-def _names(blocks: Sequence[BlockAxis]) -> set[str]:
-    return {name for axis in blocks for name in (axis.block, axis.thread)}
 
 
 @dataclass(frozen=True)
@@ -282,34 +295,11 @@ class _Given:
         return next((each for each in self.copies or () if each.loop == held.innermost.name), None)
 
 
-@dataclass(frozen=True)
-class _ItemLoop:
-    """An _ItemLoop is the loop over a thread's items, which are the iterations along one axis that the thread runs.
-
-    name: the loop's name.
-    count: how many items a thread has.
-    member: { S[i] -> [(e)] }, a value that differs between items and grows from one to the next, such as the item's number.
-    """
-
-    name: str
-    count: int
-    member: isl.UnionPwAff
-
-    @staticmethod
-    def of(axis: GridAxis, start: str, inside: isl.UnionSet, name: str) -> _ItemLoop:
-        """Returns the loop, with this name, over the items of the thread whose first iteration along the axis is the parameter
-        `start`.
-        """
-        number = isl.Map(f"[{start}] -> {{ [e] -> [floor((e - {start})/{axis.item_step})] }}")
-        numbers = as_map(axis.loop, inside).apply_range(isl.UnionMap.from_map(number))
-        return _ItemLoop(name, axis.items, isl.MultiUnionPwAff.from_union_map(numbers).get_at(0))
-
-
 def _versions(
     inside: isl.UnionSet,
     body: loop_tree.Node,
     context: isl.Set,
-    items: Sequence[_ItemLoop],
+    items: Sequence[ItemLoop],
     blocks: Sequence[BlockAxis],
     given: _Given,
 ) -> tuple[Version, ...]:
@@ -328,7 +318,7 @@ def _versions(
     every = _every_block(context, items, blocks, given)
     if every is not None:
         return (every,)
-    missing = _missing(inside, items).intersect_params(context).params()
+    missing = missing_items(inside, items).intersect_params(context).params()
     full = context.subtract(missing).coalesce()
     whole = tuple(nodes_of(loop_tree.write(inside.intersect_params(full), body), full))
     version = _whole_version(whole, context, items, blocks, given)
@@ -341,7 +331,7 @@ def _versions(
 
 
 def _whole_version(
-    body: tuple[Node, ...], context: isl.Set, items: Sequence[_ItemLoop], blocks: Sequence[BlockAxis], given: _Given
+    body: tuple[Node, ...], context: isl.Set, items: Sequence[ItemLoop], blocks: Sequence[BlockAxis], given: _Given
 ) -> Version:
     """Returns what a thread runs that has all of its items, with elements in registers and shared memory; its condition is open.
 
@@ -368,7 +358,7 @@ def _whole_version(
     )
 
 
-def _every_block(context: isl.Set, items: Sequence[_ItemLoop], blocks: Sequence[BlockAxis], given: _Given) -> Version | None:
+def _every_block(context: isl.Set, items: Sequence[ItemLoop], blocks: Sequence[BlockAxis], given: _Given) -> Version | None:
     """Returns what the threads of any block run, whole or not, with loops that they run together; None where that is not possible.
 
     context: what is known of the parameters.
@@ -395,22 +385,3 @@ def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, 
     """
     nodes = tuple(nodes_of(loop_tree.write(inside, body), context))
     return Version(TRUE, nodes, tuple(registers(nodes, scop, {})))
-
-
-def _missing(inside: isl.UnionSet, items: Sequence[_ItemLoop]) -> isl.Set:
-    """Returns { [m0, m1, ...] }, the combinations of items for which a thread has no instance. mk: the number of the item along the
-    k-th axis with several items.
-    """
-    numbers = [isl.UnionMap.from_union_pw_aff(each.member).intersect_domain(inside) for each in items]
-    there = isl.Set.from_union_set(reduce(isl.UnionMap.flat_range_product, numbers).range())
-    box = " and ".join(f"0 <= m{k} < {each.count}" for k, each in enumerate(items))
-    return isl.Set(f"{{ [{', '.join(f'm{k}' for k in range(len(items)))}] : {box} }}").subtract(there)
-
-
-def _with_items(body: loop_tree.Node, loop: _ItemLoop) -> loop_tree.Node:
-    """Returns the tree with the loop over a thread's items as the innermost loop, so that a thread runs its items together."""
-    if isinstance(body, loop_tree.Leaf):
-        return loop_tree.Loop(loop.name, loop_tree.on(loop.member, body.statements), body)
-    if isinstance(body, loop_tree.Loop):
-        return loop_tree.Loop(body.name, body.member, _with_items(body.body, loop), body.directives, body.cut)
-    return loop_tree.Block(tuple(loop_tree.BlockPart(part.instances, _with_items(part.body, loop)) for part in body.parts))

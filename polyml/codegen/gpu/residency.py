@@ -18,15 +18,16 @@ from polyml.model.core.scop import Scop
 
 REGISTERS = 65536  # of a multiprocessor, of 4 bytes (CUDA C++ Programming Guide, "Technical specifications per compute capability")
 _POSITIONS = 16  # registers for the numbers of positions of merged loops, and for where elements of them are
+SHARED_BYTES = 164 << 10  # of a multiprocessor of compute capability 8.0 (the same); newer ones have more
 _ADDRESSES = 28  # registers for addresses, counters and predicates
 
 
-def resident_blocks(loops: Sequence[Registers], threads: int, scop: Scop) -> int | None:
-    """Returns how many blocks of so many threads have registers for what a thread keeps in them; None where no loop keeps elements
-    of several items.
+def resident_blocks(loops: Sequence[Registers], threads: int, shared_bytes: int, scop: Scop) -> int | None:
+    """Returns how many blocks of so many threads have registers for what a thread keeps in them, and shared memory; None where no loop
+    keeps elements of several items.
     """
     tiles = [words(each, scop) for each in loops if each.items]
-    return blocks_of(max(tiles), threads) if tiles else None
+    return min(blocks_of(max(tiles), threads), max(1, SHARED_BYTES // max(shared_bytes, 1))) if tiles else None
 
 
 def blocks_of(words: int, threads: int) -> int:

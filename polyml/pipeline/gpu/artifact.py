@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polyml.codegen.gpu.axes import LaunchAxis
+from polyml.codegen.gpu.axes import LaunchAxis, TileChoice
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.gpu.signatures import LaunchSignature, LaunchSource
 from polyml.codegen.ir.accesses import AccessTable
@@ -25,6 +25,7 @@ from polyml.runtime.gpu.artifact import (
     HostLoop,
     HostNode,
     HostRows,
+    HostTiles,
 )
 from polyml.runtime.storage.records import record
 
@@ -113,6 +114,8 @@ def _chosen(node: Instance, program: GpuProgram, source: LaunchSource) -> HostNo
     plain = _launch(node.statement, node.point, program, source)
     if choice is None:
         return plain
+    if isinstance(choice, TileChoice):
+        return HostTiles((plain, _launch(choice.small, node.point, program, source)), choice.costs)
     others = tuple(_launch(name, node.point, program, source) for name in (choice.team, *choice.split))
     at = dict(zip(program.launches[node.statement].host, node.point))
     trips, along = tuple(str(each.substitute(at)) for each in choice.trips), str(choice.divided[0].substitute(at))

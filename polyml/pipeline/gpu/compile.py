@@ -116,6 +116,7 @@ def _note(name: str, mapped: Mapped) -> str:
     if nest.serial:
         why = f": {nest.serial}" if not teams else ", where its loops are short"
         return f"{name}: one thread{host}{why}{teams}"
+    teams += f"; {', '.join(map(_divided, mapped.smaller))} where there would be few blocks" if mapped.smaller else ""
     return f"{name}: threads for {', '.join(map(_divided, mapped.axes))}{host}{teams}"
 
 

@@ -137,7 +137,19 @@ class HostRows:
     most: tuple[int, ...]
 
 
-HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice, HostRows]
+@dataclass(frozen=True)
+class HostTiles:
+    """Host tiles run one of two forms of a launch, by the rule of `schedule.gpu.tile_choice.cheapest`.
+
+    body: the launch, and the one with smaller blocks.
+    costs: how long a block of each takes.
+    """
+
+    body: tuple[HostLaunch, ...]
+    costs: tuple[int, ...]
+
+
+HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice, HostRows, HostTiles]
 
 
 @dataclass(frozen=True)
@@ -361,6 +373,13 @@ def _node_from_json(given: object) -> HostNode:
         return _rows_from_json(given)
     if "trips" in given:
         return _choice_from_json(given)
+    if "costs" in given:
+        data = only(given, HostTiles.__dataclass_fields__.keys())
+        forms, costs = tuple_of(_node_from_json, data["body"]), tuple_of(count_of, data["costs"])
+        body = tuple(node for node in forms if isinstance(node, HostLaunch))
+        if not len(body) == len(forms) == len(costs) == 2:
+            raise ValueError("a launch has two forms")
+        return HostTiles(body, costs)
     if "condition" in given:
         data = only(given, HostGuard.__dataclass_fields__.keys())
         return HostGuard(text_of(data["condition"]), tuple_of(_node_from_json, data["body"]))

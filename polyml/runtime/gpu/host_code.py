@@ -15,8 +15,9 @@ from math import prod
 
 from polyml.errors import PolymlValueError
 from polyml.runtime.calling.result_extents import rewritten
-from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode, HostRows
+from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode, HostRows, HostTiles
 from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts, row_variant
+from polyml.schedule.gpu.tile_choice import cheapest
 
 _STEP = "    "
 MOST_POSITIONS = 1 << 30  # of merged loops: numbers of 32 bits, with room for a block and a chunk
@@ -60,7 +61,7 @@ def host_code(artifact: GpuArtifact) -> HostCode:
     lines += _block(artifact.host, names, kernels)
     threads = {kernel.name: prod(kernel.threads) for kernel in artifact.kernels}
     made: dict = {"_min": min, "_max": max, "_fits": _fits, "__builtins__": {"range": range}}
-    made |= {"_parts": partial(_parts, threads), "_rows": _rows}
+    made |= {"_parts": partial(_parts, threads), "_rows": _rows, "_cheapest": _cheapest}
     exec("\n".join(lines), made)
     return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"])
 
@@ -71,6 +72,11 @@ def _fits(count: int) -> None:
         raise PolymlValueError(
             f"loops of a sum have {count:,} combinations of iterations, and a GPU numbers {MOST_POSITIONS:,} at most"
         )
+
+
+def _cheapest(blocks: Sequence[Sequence[int]], costs: Sequence[int]) -> int:
+    """Returns which form of a launch runs, as `tile_choice.cheapest` does. blocks: of each form, along each axis."""
+    return cheapest([prod(max(each, 0) for each in some) for some in blocks], costs)
 
 
 def _parts(
@@ -129,6 +135,12 @@ def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], 
         yield from _choice(node, names, kernels, depth)
     elif isinstance(node, HostRows):
         yield from _row_choice(node, names, kernels, depth)
+    elif isinstance(node, HostTiles):
+        blocks = _tuple(_tuple(rewritten(each, names) for each in form.blocks) for form in node.body)
+        yield f"{indent}if _cheapest({blocks}, {_tuple(map(str, node.costs))}) == 0:"
+        yield from _block(node.body[:1], names, kernels, depth + 1)
+        yield f"{indent}else:"
+        yield from _block(node.body[1:], names, kernels, depth + 1)
     elif isinstance(node, HostGuard):
         yield f"{indent}if {_condition(node.condition, names)}:"
         yield from _block(node.body, names, kernels, depth + 1)

@@ -42,6 +42,10 @@ TILE_OF_HALVES = (
     (16, 8),
     (8, 16),
 )  # the same for sums of products of numbers of 16 bits, where warps may have 64 x 64 with matrix instructions
+SMALL_TILE, SMALL_TILE_OF_HALVES = (
+    ((16, 16), (4, 4)),
+    ((16, 8), (4, 8)),
+)  # where few blocks of the former would be left for a device
 RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
 _WORD = 4  # bytes of a register: of larger elements a thread sums up half as many
 _FEWEST = 16  # threads of a block that copies elements of merged loops: one for each position of a chunk of the sum
@@ -147,7 +151,7 @@ def planned_as_given(
     """
     with budget(_OPERATIONS):
         nests = every_nest(tree, scop, dependences, reductions)
-        found = [as_asked(nest) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests]
+        found = [_with_smaller_blocks(as_asked(nest), in_turn) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests]
     pairs = zip(nests, found)
     return tuple(_with_team(each, scop, dependences, reductions, in_turn) if may_have_teams(nest) else each for nest, each in pairs)
 
@@ -185,7 +189,8 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
         return _merged(nest, merged, scop)
     order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
-        return mapped(nest, order, *(TILE_OF_HALVES if _has_halves(nest, scop) else TILE), adjacent=True)
+        tile = TILE_OF_HALVES if _has_halves(nest, scop) else TILE
+        return _with_smaller_blocks(mapped(nest, order, *tile, adjacent=True), in_turn)
     if in_turn and is_flat(nest):
         runs = RUNS[min(len(order), 3)]
         return mapped(nest, order, (1,) * len(runs), runs, adjacent=True, rolled=True)
@@ -209,6 +214,19 @@ def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: 
     ]
     rest = [GridAxis(nest.grid[k], 1) for k in reversed(range(len(nest.grid))) if k not in along[0] and k not in along[1]]
     return Mapped(nest, (*axes, *rest))
+
+
+def _with_smaller_blocks(found: Mapped, in_turn: bool) -> Mapped:
+    """Returns the launch with a form that has smaller blocks, if its blocks are of the usual sizes for loads that serve several iterations."""
+    two, rest = found.axes[:2], found.axes[2:]
+    tile = tuple(axis.size for axis in two), tuple(axis.items for axis in two)
+    ways = ((TILE, SMALL_TILE), (TILE_OF_HALVES, SMALL_TILE_OF_HALVES))
+    small = next((small for usual, small in ways if usual == tile and all(axis.adjacent for axis in two)), None)
+    if small is None or in_turn or any(axis.extent > 1 for axis in rest) or any(axis.merged for axis in two):
+        return found
+    smaller = tuple(replace(axis, size=size, items=items) for axis, size, items in zip(two, *small))
+    is_smaller = all(one.extent < axis.extent for one, axis in zip(smaller, two))
+    return replace(found, smaller=(*smaller, *rest)) if is_smaller else found
 
 
 def _fitness_for_x(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> tuple[int, int]:

@@ -12,7 +12,7 @@ parallel code generation for CUDA", TACO 2013, sec. 4). Loops around them are th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
@@ -107,6 +107,7 @@ class Mapped:
     copies: the copies to shared memory that marks of the schedule tree ask for; None: those that save loads.
     team: another way to run the launch, in which threads share loops inside the parallel ones; None if there is none.
     rows: another way to run it together with some that follow it; None if there is none.
+    smaller: the axes of a form of the launch with smaller blocks, which the host chooses where there are few; () if there is none.
     """
 
     nest: LaunchNest
@@ -114,6 +115,12 @@ class Mapped:
     copies: tuple[BlockCopies, ...] | None = None
     team: Team | None = None
     rows: RowTeam | None = None
+    smaller: tuple[GridAxis, ...] = ()
+
+    @property
+    def with_smaller_blocks(self) -> Mapped:
+        """The launch in the form that has smaller blocks."""
+        return replace(self, axes=self.smaller, smaller=())
 
 
 def as_mapped(rows: RowTeam) -> Mapped:

@@ -37,7 +37,7 @@ def test_tiles_that_are_copied_ahead_are_stored_and_read_without_conflicts(dtype
     (found,) = launches_of(kernels.gemm, [(128, 128), (128, 16), (16, 128)], dtype)
     stores = {access.touch.array: (access.touch, made) for access, made in found.of_shared() if access.touch.is_write}
     size = np.dtype(dtype).itemsize
-    length, width = 130 if size == 8 else 132, 16 // size
+    length, width = 66 if size == 8 else 68, 16 // size
     lanes = [(number % 8, number // 8) for number in range(32)]  # eight elements of four rows
     assert stores["A"][1].per_request == brute.wavefronts([(k * length + row) * size for k, row in lanes], size) == size // 4
     assert stores["A"][0].tile.lengths[1] == length and (stores["A"][0].width, stores["B"][0].width) == (1, width)

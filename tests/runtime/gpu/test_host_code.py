@@ -33,11 +33,12 @@ def test_launches_are_those_of_the_program_in_its_order(function, types):
     sizes = {each.name: 70 - 3 * number for number, each in enumerate(artifact.parameters)}
     wanted = []
     for name, point in sequence(Program(program.scop, program.order), sizes):
-        launch = program.launches[name]
-        values = {**sizes, **dict(zip(launch.host, point))}
+        values = {**sizes, **dict(zip(program.launches[name].host, point))}
+        ((launch, _),) = program.runs(name, values)
         blocks = tuple(axis.blocks.evaluate(values) for axis in launch.axes)
         firsts = tuple(axis.first.evaluate(values) for axis in launch.axes)
-        wanted.append((name, blocks, firsts, tuple(values[each] for each in found.source.signatures[name].integers), ()))
+        integers = tuple(values[each] for each in found.source.signatures[launch.name].integers)
+        wanted.append((launch.name, blocks, firsts, integers, ()))
     seen = []
     starts = [lambda *given, name=kernel.name: seen.append((name, *given)) for kernel in artifact.kernels]
     host_code(artifact).launches(*sizes.values(), *starts)

@@ -26,7 +26,9 @@ def test_the_marks_that_are_written_ask_for_the_code_that_is_found(name, in_turn
     tree, mapped = planned_tree(given.scop, given.dependences, given.reductions, in_turn)
     program = gpu_program(given.scop, mapped)
     written = loop_tree.write(given.scop.domain, marked(tree, with_copies(mapped, program)))
-    again = planned_as_given(loop_tree.read(written, given.scop.statements), given.scop, given.dependences, given.reductions)
+    again = planned_as_given(
+        loop_tree.read(written, given.scop.statements), given.scop, given.dependences, given.reductions, in_turn
+    )
     assert source(gpu_program(given.scop, again), OPENCL).text == source(program, OPENCL).text
     assert all(each.copies is not None for each in again if each.axes)
 

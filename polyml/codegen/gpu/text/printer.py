@@ -103,7 +103,8 @@ class _KernelText:
         numbers = thread_starts(self._launch, self._dialect, firsts(self._launch, self._dialect), bool(self._shared))
         private = (f"{self._dialect.memory_type(self._scop.arrays[name].element)} {named(name)};" for name in self._private)
         starts = [_STEP + line for line in (*declarations(self._shared.values(), self._dialect), *numbers, *private)]
-        bounds = bounds_of(self._launch, self._scop, self._dialect)
+        shared = sum(each.size_bytes(self._dialect) for each in self._shared.values())
+        bounds = bounds_of(self._launch, self._scop, shared, self._dialect)
         head = f"{self._launch.name}({', '.join(parameters(self.signature, self._launch, self._scop, self._dialect))})"
         lines = [*heading(self._launch, self._scop), f"{self._dialect.kernel} {bounds}", head, "{", *starts, *body, "}"]
         return "\n".join(each for line in lines for each in wrapped(line))
@@ -281,11 +282,10 @@ class _KernelText:
     def _in_chunk(self, loop: Loop, chunk: str, count: str) -> Iterator[str]:
         """Yields the C lines of the first iterations of a chunk, which are counted from 0 on. count: the C text of how many there are."""
         name, fixed = self._names[loop.var], self._fixed
-        self._fixed = {**fixed, loop.var: variable(chunk) + variable(name)}  # for `_call`
-        self._call(self._names)
+        self._fixed = {**fixed, loop.var: variable(chunk) + variable(name)}
+        self._call(self._names)  # with these values
         yield from self._block(f"for (int {name} = 0; {name} < {count}; {name}++)", loop.body)
         self._fixed = fixed
-        self._call(self._names)
 
     def _merged(self, found: MergedSum) -> Iterator[str]:
         """Yields the C lines of a sum for the positions of a block."""

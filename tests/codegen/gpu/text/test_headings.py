@@ -56,5 +56,6 @@ def test_iterations_of_a_thread_and_axes_without_threads_are_told():
                 for k in range(A.shape[1]):
                     C[i, j] += A[i, k] * B[k, j]
     """
-    (heading,) = heads(text, *["f32[:, :]"] * 3)
-    assert heading[-1] == "// blocks of 16 x 16 = 256 threads, each with 8 x 8 iterations: along x for j, along y for i"
+    usual, small = (heading[-1] for heading in heads(text, *["f32[:, :]"] * 3))
+    assert usual == "// blocks of 16 x 16 = 256 threads, each with 8 x 8 iterations: along x for j, along y for i"
+    assert small == "// blocks of 16 x 16 = 256 threads, each with 4 x 4 iterations: along x for j, along y for i"

@@ -48,13 +48,15 @@ def loop_type(loop: Loop, team: TeamCode | None, dialect: Dialect) -> str:
     return "int" if isinstance(team, RowCode) and loop.name == team.turn else dialect.index
 
 
-def bounds_of(launch: Launch, scop: Scop, dialect: Dialect) -> str:
+def bounds_of(launch: Launch, scop: Scop, shared_bytes: int, dialect: Dialect) -> str:
     """Returns what says how many threads a block of the launch has, and how many blocks a multiprocessor is to have: one at least, so that
     the compiler does not keep elements of rows in memory to have two of the largest blocks.
+
+    shared_bytes: of shared memory that a block has.
     """
     x, y, z = ([axis.threads for axis in launch.axes[:3]] + [1] * 3)[:3]
     held = [each for version in launch.versions for each in version.registers]
-    resident, team = resident_blocks(held, x * y * z, scop), launch.team
+    resident, team = resident_blocks(held, x * y * z, shared_bytes, scop), launch.team
     for version in launch.versions:
         if version.merged is not None:
             resident = blocks_of(words_of_positions(version.merged, scop), x * y * z)
