@@ -16,7 +16,7 @@ from polyml.codegen.gpu.text.printer import source
 from polyml.gpu.launch_model import modelled
 from polyml.gpu.launches import Launches
 from polyml.gpu.warps.requests import GlobalRequests
-from polyml.schedule.gpu import tile_choice
+from polyml.schedule.gpu import team_choice
 from tests.cuda.compiler import compiled, nvcc
 from tests.cuda.emulator.driver import counted
 from tests.gpu import kernels as small
@@ -173,7 +173,7 @@ def table(only: str = "") -> int:
 
 def resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -> Iterator[Compared]:
     """Yields the registers and the shared memory of each kernel, of one call."""
-    with patch.object(tile_choice, "MULTIPROCESSORS", 1):
+    with patch.object(team_choice, "MULTIPROCESSORS", 1):
         yield from _resources_of(subject, arguments, compiler)
 
 
@@ -191,7 +191,7 @@ def requests_of(subject: Subject, arguments: Sequence[object]) -> Iterator[Compa
     """Yields requests, sectors, wavefronts and bank conflicts of each array, of one call on a device of one multiprocessor, which has the
     usual blocks where they are not much larger than the result, and else smaller ones.
     """
-    with patch.object(tile_choice, "MULTIPROCESSORS", 1):
+    with patch.object(team_choice, "MULTIPROCESSORS", 1):
         yield from _requests_of(subject, arguments)
 
 

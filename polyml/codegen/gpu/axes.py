@@ -20,7 +20,7 @@ from polyml.quasi_affine.affine import Affine, floor_div, variable
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, SurroundingLoop
 from polyml.schedule.gpu.mapping import LaunchNest
-from polyml.schedule.gpu.tile_choice import cheapest
+from polyml.schedule.gpu.team_choice import cheapest
 from polyml.schedule.tree import loop_tree
 
 
@@ -188,7 +188,7 @@ class TileChoice:
     """A TileChoice is two forms of a launch, of which the host runs one.
 
     plain, small: the names of the launches, the latter with smaller blocks.
-    costs: how long a block of each takes, by `schedule.gpu.tile_choice.cost`.
+    costs: how long a block of each takes, by `schedule.gpu.team_choice.cost`.
     """
 
     plain: str

@@ -37,7 +37,7 @@ from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
 from polyml.quasi_affine.from_isl import condition_expression
 from polyml.schedule.gpu.loop_roles import GridAxis, Team
 from polyml.schedule.gpu.mapping import BlockCopies, LaunchNest, Mapped
-from polyml.schedule.gpu.tile_choice import cost
+from polyml.schedule.gpu.team_choice import cost
 from polyml.schedule.tree import loop_tree
 
 Chooser = Callable[[Choice, Mapping[str, int]], tuple[tuple[str, ...], int]]  # launches by name, and a number of parts

@@ -139,7 +139,7 @@ class HostRows:
 
 @dataclass(frozen=True)
 class HostTiles:
-    """Host tiles run one of two forms of a launch, by the rule of `schedule.gpu.tile_choice.cheapest`.
+    """Host tiles run one of two forms of a launch, by the rule of `schedule.gpu.team_choice.cheapest`.
 
     body: the launch, and the one with smaller blocks.
     costs: how long a block of each takes.

@@ -16,8 +16,7 @@ from math import prod
 from polyml.errors import PolymlValueError
 from polyml.runtime.calling.result_extents import rewritten
 from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode, HostRows, HostTiles
-from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts, row_variant
-from polyml.schedule.gpu.tile_choice import cheapest
+from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, cheapest, parts, row_variant
 
 _STEP = "    "
 MOST_POSITIONS = 1 << 30  # of merged loops: numbers of 32 bits, with room for a block and a chunk
@@ -75,7 +74,7 @@ def _fits(count: int) -> None:
 
 
 def _cheapest(blocks: Sequence[Sequence[int]], costs: Sequence[int]) -> int:
-    """Returns which form of a launch runs, as `tile_choice.cheapest` does. blocks: of each form, along each axis."""
+    """Returns which form of a launch runs, as `team_choice.cheapest` does. blocks: of each form, along each axis."""
     return cheapest([prod(max(each, 0) for each in some) for some in blocks], costs)
 
 

@@ -1,4 +1,8 @@
-"""Whether the threads of a block share loops, by the sizes of a call: the rule by which the host chooses among launches."""
+"""Whether the threads of a block share loops, and how large blocks are, by the sizes of a call: the rules by which the host chooses among
+launches.
+
+Blocks of 128 x 128 iterations load least for each, but of 1000 x 1000 there are 64, and 68 of 132 multiprocessors have none.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ HELD = 1 << 17  # threads that run at a time on a large device (an H100 holds 27
 FEW = 16  # iterations that are not worth a team
 EACH = 8  # iterations that a thread has at least where they are divided among blocks
 MOST = 1024  # blocks among which the iterations of a team are divided
+MULTIPROCESSORS = 132  # of a large device (an H100)
+LOAD = 2  # the time of a load from shared memory, in that of a multiplication and addition
 PLAIN, WHOLE = 0, 1  # a launch without teams, and one of teams whose iterations are not divided among blocks
 
 ROW = 1 << 14  # iterations of a row that one team runs even where there are few rows: they take about as long as two launches
@@ -54,3 +60,27 @@ def row_variant(trips: int, rows: int, variants: Sequence[tuple[int, int]]) -> i
         if trips >= FEW and (trips <= most or not most) and (rows * threads >= HELD // 4 or trips <= ROW):
             return number
     return None
+
+
+def cost(threads: Sequence[int], items: Sequence[int]) -> int:
+    """Returns how long a block takes, in a unit that is the same for all sizes: its threads times, for each of a thread's items, a
+    multiplication and addition, and for each row and column of items, the loads of an operand.
+
+    threads, items: of a block, and of a thread, along each axis along which a thread has several.
+
+    >>> cost((16, 16), (8, 8)), cost((16, 16), (4, 4))
+    (24576, 8192)
+    """
+    return prod(threads) * (prod(items) + LOAD * sum(items))
+
+
+def cheapest(blocks: Sequence[int], costs: Sequence[int]) -> int:
+    """Returns the number of the form of a launch that takes least time: each multiprocessor runs its blocks one after another.
+
+    blocks, costs: of each form, how many blocks there are and how long one takes.
+
+    >>> cheapest([64, 256], [24576, 8192]), cheapest([1024, 3969], [24576, 8192]), cheapest([1, 1], [24576, 8192])
+    (1, 0, 1)
+    """
+    times = [-(-count // MULTIPROCESSORS) * one for count, one in zip(blocks, costs, strict=True)]
+    return times.index(min(times))

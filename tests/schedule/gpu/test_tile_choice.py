@@ -5,7 +5,7 @@ import pytest
 
 from polyml.codegen.gpu.program import gpu_program
 from polyml.schedule.gpu.launch_plan import planned
-from polyml.schedule.gpu.tile_choice import MULTIPROCESSORS, cheapest, cost
+from polyml.schedule.gpu.team_choice import MULTIPROCESSORS, cheapest, cost
 from tests.gpu import kernels
 from tests.gpu.mapping import problem
 
