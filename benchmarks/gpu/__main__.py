@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from itertools import chain
 
 from benchmarks.gpu.cases import SMALL, WHOLE, Sizes, cases
+from benchmarks.gpu.checks import checked
 from benchmarks.gpu.devices import Device, NoDevice, opened_device
 from benchmarks.gpu.table import header, rows
 from benchmarks.gpu.vectors import Emulated, Hardware, written
@@ -48,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.vectors:
         written(options.vectors, Hardware())
         return 0
-    wrong = _checked(device, options.only) if options.check else 0
+    wrong = checked(device, options.only) if options.check else 0
     return 1 if wrong + _table(device, SMALL if options.small else WHOLE, options) else 0
 
 
@@ -60,30 +59,6 @@ def _table(device: Device, sizes: Sizes, options: argparse.Namespace) -> int:
     for row in rows(chosen, device, options.repeats, not options.no_compile):
         wrong += bool(row.problem)
         print(f"| {' | '.join(row.cells())} |{f'  {row.problem}' if row.problem else ''}", flush=True)
-    return wrong
-
-
-def _checked(device: Device, only: str) -> int:
-    """Runs PolyBench's kernels and the array programs against their references, prints those that are wrong, and returns how many are."""
-    from polyml import kernels
-    from polyml.kernels.arrays import workloads
-    from tests.opencl.programs import Outcome, array_programs, polybench
-
-    def outcomes() -> Iterator[Outcome]:
-        loops = tuple(name for name in kernels.NAMES if only in name)
-        arrays = tuple(name for name in workloads() if only in name)
-        yield from chain(
-            polybench(loops, target=device.target) if loops else (),
-            array_programs(arrays, target=device.target) if arrays else (),
-        )
-
-    total = wrong = 0
-    for outcome in outcomes():
-        total += 1
-        wrong += bool(outcome.problem or outcome.refused)
-        if outcome.problem or outcome.refused:
-            print(f"{outcome.name}: {outcome.problem or outcome.refused}")
-    print(f"{total} kernels against their references: {wrong} wrong or not run\n", flush=True)
     return wrong
 
 
