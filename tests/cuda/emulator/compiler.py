@@ -23,6 +23,7 @@ _KERNEL_FLAGS = (
     "-fno-tree-vectorize",  # several accesses would become one
     "-fno-tree-slp-vectorize",
     "-fno-store-merging",
+    "-fno-thread-jumps",  # an access would be at two places, and a warp's request two
 )
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)")
 _SHARED = re.compile(

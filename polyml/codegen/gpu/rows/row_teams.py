@@ -11,8 +11,9 @@ iteration. In a launch for rows of any length, threads keep nothing of a row, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import repeat
 
 import islpy as isl
 
@@ -168,9 +169,21 @@ def _launch(name: str, team: RowTeam, threads: int, turns: int, scop: Scop) -> R
     """Returns the launch with teams of so many threads, which have registers for so many turns; 0: any number of turns, and none."""
     axes = _axes(team, threads)
     grid = launch_grid(as_mapped(team).nest, axes, scop)
+    grid = replace(grid, context=reduce(isl.Set.intersect, map(_within, axes, grid.axes, repeat(grid.whole)), grid.context))
     maker = _RowMaker(team, Team(axes, (threads,), True, team.phases, team.waits if turns else team.long_waits), grid, turns, scop)
     code = maker.code()
     return RowLaunch(name, grid.host, grid_of(code, grid.axes), code)
+
+
+def _within(axis: GridAxis, launched: LaunchAxis, instances: isl.UnionSet) -> isl.Set:
+    """Returns [start] -> { : ... }, the condition that a thread's iteration along an axis is between the first and the last one: it is, where
+    blocks have one iteration.
+    """
+    if axis.extent > 1:
+        return isl.Set("{ : }")
+    values = isl.Set.from_union_set(as_map(axis.loop, instances).range())
+    up, down = (values.apply(isl.Map(f"{{ [e] -> [s] : s {op} e }}")) for op in (">=", "<="))
+    return up.intersect(down).intersect(isl.Set(f"[{launched.start}] -> {{ [{launched.start}] }}")).params()
 
 
 def _count(values: isl.UnionMap, scop: Scop) -> Affine:
