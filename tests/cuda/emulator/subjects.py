@@ -142,6 +142,6 @@ def subjects() -> tuple[Subject, ...]:
         Subject("seven_point", seven_point, tuple((_numbers(n, m, k), _numbers(n, m, k)) for n, m, k in ((6, 10, 34), (5, 12, 35), (7, 9, 33)))),
         Subject("matvec", kernels.matvec, tuple((_numbers(n, k), _numbers(k), _numbers(n)) for n, k in ((128, 40), (129, 128), (127, 33), (5, 1), (3, 9000)))),
         Subject("total", total, tuple((_numbers(n), _numbers(1)) for n in (1, 16, 257, 1024, 100_001, 700_001))),
-        Subject("softmax", softmax, tuple((_rows(n, m), *_unset((n, m), n, n)) for n, m in ((128, 40), (129, 33), (90, 3), (5, 1), (23, 4800), (9, 500), (3, 2000), (2, 4000), (2, 8000), (2, 9000))), _ORDER),
+        Subject("softmax", softmax, tuple((_rows(n, m), *_unset((n, m), n, n)) for n, m in ((128, 40), (129, 33), (90, 3), (5, 1), (23, 4800), (9, 500), (3, 1000), (3, 2000), (2, 2500), (2, 4000), (2, 8000), (2, 9000))), _ORDER),
         Subject("triangular_solve", triangular_solve, tuple((np.tril(_numbers(n, n, dtype=float)) / 40 + np.eye(n), *_unset(n), _numbers(n, dtype=float)) for n in (20, 33))),
     )  # fmt: skip
