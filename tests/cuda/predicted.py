@@ -20,6 +20,7 @@ from polyml.schedule.gpu import team_choice
 from tests.cuda.compiler import compiled, nvcc
 from tests.cuda.emulator.driver import counted
 from tests.gpu import kernels as small
+from tests.gpu import sums
 from tests.gpu.mapping import H100, program_of
 
 DTYPES = (np.float32, np.float64)
@@ -130,6 +131,11 @@ SUBJECTS = (
             ((128, 129), (128, 69), (69, 129)),
         ),
         (np.float32, np.float16, np.float16),
+    ),
+    Subject(
+        "convolution",
+        sums.convolution,
+        (((2, 64, 8, 8), (2, 3, 17, 10), (64, 3, 3, 3)), ((1, 72, 4, 6), (1, 5, 9, 8), (72, 5, 3, 3))),
     ),
     Subject("contraction", contraction, (((4, 8, 64), (4, 8, 3, 4), (3, 4, 64)), ((3, 8, 40), (3, 8, 2, 3), (2, 3, 40)))),
 )

@@ -6,7 +6,7 @@ import pytest
 import polyml
 from tests.cuda.compiler import ARCHITECTURES, compiled, instructions, nvcc, tool
 from tests.cuda.programs import random_texts, texts
-from tests.gpu import kernels
+from tests.gpu import kernels, sums
 from tests.opencl.test_complex import functions, power
 from tests.opencl.test_opencl import conversions, float_operations, integer_operations
 
@@ -39,6 +39,18 @@ def test_a_product_of_float32_loads_four_numbers_at_once_for_sixteen_multiplicat
         and counted["LDS.128"] == loads
         and not any(name.startswith(("LDL", "STL")) for name in counted)
     )
+
+
+@pytest.mark.skipif(tool("nvdisasm") is None, reason="there is no nvdisasm")
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_a_convolution_of_float32_is_the_loop_of_a_product(architecture):
+    """Three blocks of 128 threads have 168 registers for each of them."""
+    text = polyml.kernel(sums.convolution).inspect_cuda(*["f32[:, :, :, :]"] * 3)
+    (found,) = compiled(text, architecture, nvcc())
+    assert found.registers <= 168 and not found.spilled and not found.stack_bytes
+    counted = instructions(text, architecture, nvcc(), tool("nvdisasm"))
+    assert counted["FFMA"] >= 16 * counted["LDS.128"] - 16 * 8  # besides loads of distances
+    assert not any(name.startswith(("LDL", "STL")) for name in counted)
 
 
 @pytest.mark.skipif(tool("nvdisasm") is None, reason="there is no nvdisasm")

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.cuda.emulator.mutations import Mutation
 from tests.cuda.emulator.survivors import Arguments, Subject
-from tests.gpu import kernels
+from tests.gpu import kernels, sums
 from tests.opencl import footprints
 
 _ORDER = ("barrier", "wait", "swizzle")  # mutations of kernels whose sizes here do not make every bound decide something
@@ -32,6 +32,13 @@ EQUIVALENT = (
     (r"if \(\w+( \+ j_item \+ 3| \+ 1) < @", 1, "vectors and pairs are in the result as a whole, or not at all"),
     (r"if \(\w+( \+ j_item \+ 3| \+ 1) < @", -1, "vectors and pairs are in the result as a whole, or not at all"),
     (r"if \(.*\w > @3 ", -1, "a thread's first row is a multiple of 4"),
+    (r"for \(int d = 0; d < @16; d \+= 4\)", -1, "steps of 4 end where they did"),
+    (r"if \(w_tile_at_[pq] >= @", 1, "a filter's elements follow one another, so that going on to another row adds nothing"),
+    (r"if \(w_tile_at_[pq] >= @", -1, "a filter's elements follow one another, so that going on to another row adds nothing"),
+    (r"positions_end % 4 == @0", 1, "elements are then stored one by one"),
+    (r"for \(int (\w+_position_item) = 0; \1 < @4; ", 1, "no thread has a position for another item"),
+    (r"if \(\w+_position_item < @\w+_positions_left", 1, "positions behind the last one have its sums"),
+    (r"if \(n_i_j_position_item < @n_i_j_positions_left", -1, "vectors are of four positions that there are"),
     (r": if \(thread < @32\) \{", 1, "what another warp's lanes combine goes nowhere"),
     (r": if \(thread < @32\) \{", -1, "fewer warps than 31 have results to combine"),
     (r"_partial: if \(\w+ == 0 && i < @", 1, "the partial results have room for whole blocks"),
@@ -138,6 +145,7 @@ def subjects() -> tuple[Subject, ...]:
         Subject("transpose", kernels.transpose, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((64, 32), (31, 33), (33, 31), (33, 65), (40, 40)))),
         Subject("turned", footprints.turned, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((66, 67), (65, 65))), _ORDER),
         Subject("convolution", footprints.convolution, ((_numbers(2, 4, 35), _numbers(32, 2, 3, 3), _numbers(32, 2, 33)),), _ORDER),
+        Subject("merged", sums.convolution, tuple((_numbers(n, f, h, w), _numbers(n, c, 2*h + 1, w + 2), _numbers(f, c, 3, 3)) for n, f, c, h, w in ((2, 17, 2, 3, 5), (1, 16, 7, 4, 8), (1, 3, 9, 2, 2)))),
         Subject("five_point", kernels.five_point, tuple((_numbers(n, m), _numbers(n, m)) for n, m in ((66, 130), (33, 35), (36, 34), (9, 33)))),
         Subject("seven_point", seven_point, tuple((_numbers(n, m, k), _numbers(n, m, k)) for n, m, k in ((6, 10, 34), (5, 12, 35), (7, 9, 33)))),
         Subject("matvec", kernels.matvec, tuple((_numbers(n, k), _numbers(k), _numbers(n)) for n, k in ((128, 40), (129, 128), (127, 33), (5, 1), (3, 9000)))),
