@@ -629,11 +629,34 @@ def mirrored(rng: random.Random) -> Made:
     return "\n".join(["def kernel(A):", *_nest(loops, [f"A[i, j] = A[i, j] * 2 - {other}"])]), _arrays(e, A="N,M")
 
 
+def several_loops(rng: random.Random) -> Made:
+    """Sums over one to three loops for elements with three or four subscripts, of operands that each move along some of these."""
+    e, deep = _element(rng), rng.random() < 0.5
+    first = rng.choice(["i", "i", "i + p", "2 * i + p", "i + W.shape[2] - 1 - p"]) if deep else "i"
+    update = rng.choice(["{y} += {x} * {w}", "{y} += {x} * {w}", "{y} = max({y}, {x} - {w})", "{y} -= {w} * {x} * 2"])
+    loops = [
+        ("n", "range(Y.shape[0])"),
+        ("f", rng.choice(["range(Y.shape[1])", "range(1, Y.shape[1])"])),
+        ("i", "range(Y.shape[2])"),
+    ]
+    inner = [("c", "range(W.shape[1])"), ("p", rng.choice(["range(W.shape[2])", "range(W.shape[2] - 1, -1, -1)"]))][: 1 + deep]
+    rng.shuffle(loops)
+    rng.shuffle(inner)
+    at, x, w = "Y[n, f, i]", f"X[n, c, {first}]", "W[f, c, p]" if deep else "W[f, c, 0]"
+    body = [f"for {v} in {r}:" for v, r in inner]
+    lines = ["    " * k + line for k, line in enumerate([*body, update.format(y=at, x=x, w=w)])]
+    before = rng.choice([[], [f"{at} = 0"], [f"{at} = W[f, 0, 0] * 2"]])
+    after = rng.choice([[], [], [f"{at} = max({at}, 0)"]])
+    sizes = rng.choice([(1, 3), (2, 9), (3, 17)])
+    shapes = {"Y": f"{sizes[0]},{sizes[1]},N", "X": f"{sizes[0]},M,2 * N + 3", "W": f"{sizes[1]},M,3"}
+    return "\n".join(["def kernel(Y, X, W):", *_nest(loops, [*before, *lines, *after])]), _arrays(e, **shapes)
+
+
 TEMPLATES = (
     pivots, mirrored,
     elimination,
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
     factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
     convolution, matvec_pair, doitgen, shortest_paths, alignment, folding, recursive_filter, transposition, triad,
-    doubling, masked, batched,
+    doubling, masked, batched, several_loops,
 )  # fmt: skip
