@@ -359,13 +359,14 @@ def _whole_version(
 
 
 def _every_block(context: isl.Set, items: Sequence[ItemLoop], blocks: Sequence[BlockAxis], given: _Given) -> Version | None:
-    """Returns what the threads of any block run, whole or not, with loops that they run together; None where that is not possible.
+    """Returns what the threads of any block run, whole or not, with loops that they run together; None where that is not possible, and
+    without asynchronous copies: OpenCL has the two versions, since pocl 3.1 damages its memory in the one (Oclgrind reports nothing).
 
     context: what is known of the parameters.
     items: the loops over the thread's items, along each axis that has several.
     blocks: the axes along which a block has more than one iteration.
     """
-    if given.every is None or not given.every.ends:
+    if given.every is None or not given.every.ends or not given.instructions.copies:
         return None
     body = tuple(nodes_of(loop_tree.write(given.every.instances.intersect_params(context), given.every.body), context))
     found = _whole_version(body, context, items, blocks, given)

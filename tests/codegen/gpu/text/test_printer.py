@@ -162,7 +162,7 @@ def test_loops_that_follow_one_another_have_their_own_names():
                 D[i, j] = C[i, j] + D[i, j]
 
     text = polyml.kernel(product_and_sum).inspect_opencl(*["f64[:, :]"] * 4)
-    assert "for (long k = k_chunk; k < min_index(A_1, k_chunk + 16); k++) {" in text
+    assert "for (long k = 0; k < A_1; k++) {" in text and "C[(i + i_item)*C_1 + j + j_item] += A[(i + i_item)*A_1 + k]" in text
     assert "D[(i + i_item)*D_1 + j + j_item] = C[(i + i_item)*C_1 + j + j_item] + D" in text
 
 
