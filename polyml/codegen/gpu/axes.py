@@ -203,7 +203,8 @@ class TileChoice:
         """
         names = (self.plain, self.small)
         blocks = [prod(max(axis.blocks.evaluate(values), 0) for axis in axes[name]) for name in names]
-        return names[cheapest(blocks, self.costs)]
+        threads = [prod(axis.threads for axis in axes[name]) for name in names]
+        return names[cheapest(blocks, self.costs, threads)]
 
 
 @dataclass(frozen=True)

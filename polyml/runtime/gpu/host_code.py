@@ -60,7 +60,7 @@ def host_code(artifact: GpuArtifact) -> HostCode:
     lines += _block(artifact.host, names, kernels)
     threads = {kernel.name: prod(kernel.threads) for kernel in artifact.kernels}
     made: dict = {"_min": min, "_max": max, "_fits": _fits, "__builtins__": {"range": range}}
-    made |= {"_parts": partial(_parts, threads), "_rows": _rows, "_cheapest": _cheapest}
+    made |= {"_parts": partial(_parts, threads), "_rows": _rows, "_cheapest": partial(_cheapest, threads)}
     exec("\n".join(lines), made)
     return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"])
 
@@ -73,9 +73,13 @@ def _fits(count: int) -> None:
         )
 
 
-def _cheapest(blocks: Sequence[Sequence[int]], costs: Sequence[int]) -> int:
-    """Returns which form of a launch runs, as `team_choice.cheapest` does. blocks: of each form, along each axis."""
-    return cheapest([prod(max(each, 0) for each in some) for some in blocks], costs)
+def _cheapest(threads: Mapping[str, int], blocks: Sequence[Sequence[int]], costs: Sequence[int], kernels: Sequence[str]) -> int:
+    """Returns which form of a launch runs, as `team_choice.cheapest` does.
+
+    threads: of a block, by kernel.
+    blocks: of each form, along each axis; kernels: their names.
+    """
+    return cheapest([prod(max(each, 0) for each in some) for some in blocks], costs, [threads[name] for name in kernels])
 
 
 def _parts(
@@ -136,7 +140,8 @@ def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], 
         yield from _row_choice(node, names, kernels, depth)
     elif isinstance(node, HostTiles):
         blocks = _tuple(_tuple(rewritten(each, names) for each in form.blocks) for form in node.body)
-        yield f"{indent}if _cheapest({blocks}, {_tuple(map(str, node.costs))}) == 0:"
+        forms = _tuple(repr(form.kernel) for form in node.body)
+        yield f"{indent}if _cheapest({blocks}, {_tuple(map(str, node.costs))}, {forms}) == 0:"
         yield from _block(node.body[:1], names, kernels, depth + 1)
         yield f"{indent}else:"
         yield from _block(node.body[1:], names, kernels, depth + 1)

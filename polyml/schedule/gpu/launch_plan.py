@@ -48,6 +48,7 @@ SMALL_TILE, SMALL_TILE_OF_HALVES = (
 )  # where few blocks of the former would be left for a device
 RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
 _WORD = 4  # bytes of a register: of larger elements a thread sums up half as many
+_SMALLEST = 8  # positions of a thread of which half may be left
 _FEWEST = 16  # threads of a block that copies elements of merged loops: one for each position of a chunk of the sum
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
@@ -186,7 +187,7 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     if (
         merged is not None and prod(TILE[0]) >= _FEWEST and all(number & -number == number for some in TILE for number in some)
     ):  # so that copies are shared evenly
-        return _merged(nest, merged, scop)
+        return _merged(nest, merged, scop, in_turn)
     order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
         tile = TILE_OF_HALVES if _has_halves(nest, scop) else TILE
@@ -204,8 +205,11 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     return mapped(nest, order, sizes)
 
 
-def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: Scop) -> Mapped:
-    """Returns the launch with several loops as one axis. along: the positions in `nest.grid` of those that become axes x and y."""
+def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: Scop, in_turn: bool) -> Mapped:
+    """Returns the launch with several loops as one axis, and a form with half the positions in a block.
+
+    along: the positions in `nest.grid` of those that become axes x and y.
+    """
     (tx, ty), (across, down) = TILE
     wide = max(scop.arrays[scop.statements[name].write.array].element.size_bytes for name in nest.statements) > _WORD
     axes = [
@@ -213,7 +217,8 @@ def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: 
         for some, size, items in zip(along, (tx, ty // 2 if tx * ty >= 2 * _FEWEST else ty), (across, down // 2 if wide else down))
     ]
     rest = [GridAxis(nest.grid[k], 1) for k in reversed(range(len(nest.grid))) if k not in along[0] and k not in along[1]]
-    return Mapped(nest, (*axes, *rest))
+    halved = (replace(axes[0], items=across // 2), *axes[1:])
+    return Mapped(nest, (*axes, *rest), smaller=(*halved, *rest) if across >= _SMALLEST and not in_turn else ())
 
 
 def _with_smaller_blocks(found: Mapped, in_turn: bool) -> Mapped:

@@ -14,6 +14,7 @@ FEW = 16  # iterations that are not worth a team
 EACH = 8  # iterations that a thread has at least where they are divided among blocks
 MOST = 1024  # blocks among which the iterations of a team are divided
 MULTIPROCESSORS = 132  # of a large device (an H100)
+BUSY = 512  # threads of a multiprocessor of which each instruction waits for the one before, as in sums: four warps for each scheduler
 LOAD = 2  # the time of a load from shared memory, in that of a multiplication and addition
 PLAIN, WHOLE = 0, 1  # a launch without teams, and one of teams whose iterations are not divided among blocks
 
@@ -74,13 +75,17 @@ def cost(threads: Sequence[int], items: Sequence[int]) -> int:
     return prod(threads) * (prod(items) + LOAD * sum(items))
 
 
-def cheapest(blocks: Sequence[int], costs: Sequence[int]) -> int:
-    """Returns the number of the form of a launch that takes least time: each multiprocessor runs its blocks one after another.
+def cheapest(blocks: Sequence[int], costs: Sequence[int], threads: Sequence[int]) -> int:
+    """Returns the number of the form of a launch that takes least time: a multiprocessor runs its blocks at once, and BUSY threads keep it
+    busy; fewer take as long as they would with as many beside them.
 
-    blocks, costs: of each form, how many blocks there are and how long one takes.
+    blocks, costs, threads: of each form, how many blocks there are, how long one takes, and how many threads it has.
 
-    >>> cheapest([64, 256], [24576, 8192]), cheapest([1024, 3969], [24576, 8192]), cheapest([1, 1], [24576, 8192])
-    (1, 0, 1)
+    >>> cheapest([64, 256], [24576, 8192], [256, 256]), cheapest([1024, 3969], [24576, 8192], [256, 256])
+    (1, 0)
+    >>> cheapest([104, 200], [12288, 7168], [128, 128])
+    1
     """
-    times = [-(-count // MULTIPROCESSORS) * one for count, one in zip(blocks, costs, strict=True)]
+    each = [-(-count // MULTIPROCESSORS) for count in blocks]
+    times = [max(count * size, BUSY) * cost // size for count, cost, size in zip(each, costs, threads, strict=True)]
     return times.index(min(times))
