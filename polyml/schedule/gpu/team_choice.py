@@ -14,7 +14,7 @@ FEW = 16  # iterations that are not worth a team
 EACH = 8  # iterations that a thread has at least where they are divided among blocks
 MOST = 1024  # blocks among which the iterations of a team are divided
 MULTIPROCESSORS = 132  # of a large device (an H100)
-BUSY = 512  # threads of a multiprocessor of which each instruction waits for the one before, as in sums: four warps for each scheduler
+BUSY = 512  # threads that keep a multiprocessor busy: four warps for each scheduler, since a sum waits for the one before
 LOAD = 2  # the time of a load from shared memory, in that of a multiplication and addition
 PLAIN, WHOLE = 0, 1  # a launch without teams, and one of teams whose iterations are not divided among blocks
 
