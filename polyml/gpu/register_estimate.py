@@ -24,6 +24,9 @@ RULE = (
 _FRAME, _AXIS, _LOOP, _INNER, _CALL, _QUOTIENT = 8, 2, 11, 2, 5, 2
 _COMBINED = 10  # a thread's number, its partial result and that of another
 _LOADED = 0.6  # of the words that a statement loads: some are used at once
+_OF_POSITIONS = (
+    1.4  # registers for each word of a sum for positions of merged loops: those of several copies are on the way at once
+)
 _TILE = 36  # addresses and counters of a thread with several items, besides what is held
 _MATRICES = 60  # the same of a product by matrix instructions
 _WORD = 4  # bytes of a register
@@ -50,7 +53,7 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
     if version.fragments:
         return _MATRICES + max(map(_of_matrices, version.fragments))
     if version.merged:
-        return _TILE + words_of_positions(version.merged, scop)
+        return round(_OF_POSITIONS * words_of_positions(version.merged, scop))
     tiles = [held for held in version.registers if held.items]
     if tiles:
         ahead = {id(each.loop) for each in version.pipelined}

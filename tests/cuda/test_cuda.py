@@ -45,7 +45,7 @@ def test_a_product_of_float32_loads_four_numbers_at_once_for_sixteen_multiplicat
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_a_convolution_of_float32_is_the_loop_of_a_product(architecture):
     """Three blocks of 128 threads have 168 registers for each of them."""
-    text = polyml.kernel(sums.convolution).inspect_cuda(*["f32[:, :, :, :]"] * 3)
+    text = usual(polyml.kernel(sums.convolution).inspect_cuda(*["f32[:, :, :, :]"] * 3))
     (found,) = compiled(text, architecture, nvcc())
     assert found.registers <= 168 and not found.spilled and not found.stack_bytes
     counted = instructions(text, architecture, nvcc(), tool("nvdisasm"))

@@ -169,14 +169,11 @@ class GpuProgram:
             row = rows.chosen(values) if choose_rows is None else choose_rows(rows, values)
             if row is not None:
                 return [(self.launches[row], dict(values))] if name == rows.leader else []
-        if choice is None:
-            counts = self.launches[name].counts.items()
-            return [
-                (self.launches[name], {**values, **{each: prod(count.evaluate(values) for count in some) for each, some in counts}})
-            ]
         axes = {each: launch.axes for each, launch in self.launches.items()}
-        if isinstance(choice, TileChoice):
-            return [(self.launches[choice.chosen(axes, values)], dict(values))]
+        if choice is None or isinstance(choice, TileChoice):
+            counts = self.launches[name].counts.items()
+            known = {**values, **{each: prod(count.evaluate(values) for count in some) for each, some in counts}}
+            return [(self.launches[name if choice is None else choice.chosen(axes, known)], known)]
         names, parts = choice.chosen(axes, values) if choose is None else choose(choice, values)
         return [(self.launches[each], {**values, choice.parts: parts}) for each in names]
 

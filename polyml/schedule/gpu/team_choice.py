@@ -87,5 +87,5 @@ def cheapest(blocks: Sequence[int], costs: Sequence[int], threads: Sequence[int]
     1
     """
     each = [-(-count // MULTIPROCESSORS) for count in blocks]
-    times = [max(count * size, BUSY) * cost // size for count, cost, size in zip(each, costs, threads, strict=True)]
+    times = [max(count * size, BUSY * (count > 0)) * cost // size for count, cost, size in zip(each, costs, threads, strict=True)]
     return times.index(min(times))

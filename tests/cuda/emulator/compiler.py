@@ -112,7 +112,7 @@ def kernels_of(text: str) -> tuple[KernelText, ...]:
 
 
 def with_static_arrays(text: str) -> str:
-    """Returns a CUDA text in which arrays in shared memory that a launch asks for are declared as those that it has without.
+    r"""Returns a CUDA text in which arrays in shared memory that a launch asks for are declared as those that it has without.
 
     >>> print(with_static_arrays("extern __shared__ unsigned char m[];  // 8 bytes\nfloat (&A)[2] = *(float (*)[2])&m[0];"))
     <BLANKLINE>
