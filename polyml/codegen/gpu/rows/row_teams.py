@@ -40,7 +40,7 @@ from polyml.schedule.tree import loop_tree
 # threads of a team, and how many registers of 32 bits each has for a row; teams of a warp have 8 rows in a block. With 16 for all, two thirds
 # of the threads of teams of 512 had work in rows of 4,099, and softmax took 1.3 times as long on an H200; teams of a warp with 32 took 1.15
 # times as long as those of two warps in rows of 1,024.
-VARIANTS = ((32, 8), (64, 16), (128, 16), (256, 16), (256, 20), (512, 16), (1024, 16))
+VARIANTS = ((32, 8), (64, 16), (128, 16), (256, 16), (256, 20), (512, 16), (1024, 12))
 LONG = ((32, 1024), (256, 8192), (1024, 0))  # threads of a team, and the longest rows, which are not in registers; 0: any
 WARP, BESIDE = 32, 8
 

@@ -15,6 +15,8 @@ from polyml.codegen.ir.program import Loop
 from polyml.quasi_affine.affine import variable
 
 _STEP = "    "
+_WORD = 4  # bytes of elements of which all iterations of a chunk are unrolled: ptxas then finds registers of other banks for most operands
+_WIDE = 1  # iterations of a chunk that are, of larger elements: with more ptxas keeps some of their operands in memory
 
 
 def pipelined_loop(
@@ -32,10 +34,12 @@ def pipelined_loop(
         for each, name in zip(found.tiles, names)
     ]
 
+    unrolled = f" {_WIDE}" if any(each.element_bytes > _WORD for each in found.tiles) else ""
+
     def compute() -> Iterator[str]:
         left = extreme("min", [around.renamed(each + 1 - variable(chunk)) for each in loop.upper], around.use)
         yield f"if ({chunk} + {found.length} <= {around.end(loop)}) {{"
-        yield f"{_STEP}#pragma unroll"  # ptxas then finds registers of other banks for almost all of a multiplication's operands
+        yield f"{_STEP}#pragma unroll{unrolled}"
         yield from (_STEP + line for line in lines(loop, chunk, str(found.length)))
         yield "}"
         yield "else {"
