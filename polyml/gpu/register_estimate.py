@@ -56,7 +56,7 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
         return round(_OF_POSITIONS * words_of_positions(version.merged, scop))
     tiles = [held for held in version.registers if held.items]
     if tiles:
-        ahead = {id(each.loop) for each in version.pipelined}
+        ahead = {id(each.loop) for each in version.pipelined if all(tile.element_bytes <= _WORD for tile in each.tiles)}
         return _TILE + max(_of_tile(held, scop, 1 + (id(held.innermost) in ahead)) for held in tiles)
     statements = [scop.statements[name] for name in dict.fromkeys(node.statement for node in instances(version.body))]
     values = [value for statement in statements for value in subvalues(statement.value)]
