@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from polyml.schedule.script.file import Saved
     from polyml.schedule.script.schedule import Schedule
 
-_RECORDED = 64  # calls of a kernel
+_RECORDED = 64  # calls of a kernel at most
 
 
 class OnGpu(Inspected, LeftToPython):
@@ -288,7 +288,9 @@ class OnGpu(Inspected, LeftToPython):
             for other in others:
                 other.follow(queue)
         self.compiled, self._python_reason = True, ""
-        if key is not None and recording.is_repeatable and not others and len(self._recorded) < _RECORDED:
+        if key is not None and recording.is_repeatable and not others:
+            if len(self._recorded) >= _RECORDED:
+                self._recorded.clear()  # of arrays that may be gone, and of code that is another now
             self._recorded[key] = self._gpu_facts(), form, RecordedCall(queue, tuple(recording.launches))
         return originals(result, given)
 
