@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments
 from polyml.codegen.gpu.program import Launch, Version
-from polyml.codegen.gpu.registers import Registers, accesses_of
-from polyml.codegen.gpu.residency import words_of_positions
+from polyml.codegen.gpu.residency import registers_of, words_of_iterations, words_of_positions
 from polyml.codegen.gpu.rows.row_teams import RowCode
 from polyml.codegen.gpu.teams import TeamPhase
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances
@@ -24,12 +21,10 @@ RULE = (
 _FRAME, _AXIS, _LOOP, _INNER, _CALL, _QUOTIENT = 8, 2, 11, 2, 5, 2
 _COMBINED = 10  # a thread's number, its partial result and that of another
 _LOADED = 0.6  # of the words that a statement loads: some are used at once
-_OF_POSITIONS = (
-    1.4  # registers for each word of a sum for positions of merged loops: those of several copies are on the way at once
-)
+_OF_POSITIONS = 1.4  # registers for each word of a sum for positions of merged loops, with those of copies on the way
 _TILE = 36  # addresses and counters of a thread with several items, besides what is held
 _MATRICES = 60  # the same of a product by matrix instructions
-_WORD = 4  # bytes of a register
+_WORD = 4  # bytes of the largest elements of which operands of two iterations are loaded together
 
 
 def registers(launch: Launch, scop: Scop) -> int:
@@ -57,10 +52,12 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
     tiles = [held for held in version.registers if held.items]
     if tiles:
         ahead = {id(each.loop) for each in version.pipelined if all(tile.element_bytes <= _WORD for tile in each.tiles)}
-        return _TILE + max(_of_tile(held, scop, 1 + (id(held.innermost) in ahead)) for held in tiles)
+        return _TILE + max(words_of_iterations(held, scop, 1 + (id(held.innermost) in ahead)) for held in tiles)
     statements = [scop.statements[name] for name in dict.fromkeys(node.statement for node in instances(version.body))]
     values = [value for statement in statements for value in subvalues(statement.value)]
-    words = max((sum(_words(access.array, scop) for access in statement.reads) for statement in statements), default=0)
+    words = max(
+        (sum(registers_of(scop.arrays[access.array].element) for access in statement.reads) for statement in statements), default=0
+    )
     loops = _depth(version.body)
     total = _FRAME + _AXIS * len(launch.axes) + (_LOOP + _INNER * (loops - 1) if loops else 0) + _LOADED * words
     total += _CALL * sum(isinstance(value, syntax.Call) for value in values)
@@ -72,24 +69,6 @@ def _of_matrices(found: Fragments) -> int:
     """Returns how many registers hold a lane's sums, and what it loads of both operands for them."""
     (m, n), layout = found.parts, found.instruction
     return m * n * len(layout.sums.rows) + (m * len(layout.left.rows) + n * len(layout.right.rows)) // 2
-
-
-def _of_tile(held: Registers, scop: Scop, iterations: int) -> int:
-    """Returns how many registers hold a thread's sums for all its items, and what it loads for them.
-
-    iterations: how many of the loop load together; unrolled loops have what the next one needs before they need it.
-    """
-    total = prod(count for _, count in held.items) * _words(held.array, scop)
-    for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
-        used = frozenset().union(*(each.names for each in subscripts))
-        if array != held.array:
-            total += iterations * prod(count for name, count in held.items if name in used) * _words(array, scop)
-    return total
-
-
-def _words(array: str, scop: Scop) -> int:
-    """Returns how many registers hold an element of an array."""
-    return -(-scop.arrays[array].element.size_bytes // _WORD)
 
 
 def _depth(nodes: tuple[Node, ...]) -> int:

@@ -230,13 +230,11 @@ def _launch(name: str, mapped: Mapped, scop: Scop, instructions: Instructions) -
         body = reduce(with_items, [ItemLoop(axis.loop.name, axis.items, axis.loop.values) for axis, _ in several[::-1]], nest.body)
         return Launch(name, host, axes, (_only_version(inside, body, context, scop),), blocks)
     body = reduce(with_items, items, nest.body)
-    every = (
-        every_block(
-            mapped, grid, blocks, {*grid.taken, *called, *(name for axis in blocks for name in (axis.block, axis.thread))}, scop
-        )
-        if items
-        else None
-    )
+    every = None
+    # OpenCL has the two versions: pocl 3.1 damages its memory in the one, of which Oclgrind reports nothing
+    if items and instructions.copies:
+        own = {name for axis in blocks for name in (axis.block, axis.thread)}
+        every = every_block(mapped, grid, blocks, {*grid.taken, *called, *own}, scop)
     if every is not None:
         again = [ItemLoop.of(axis, start, every.instances, item) for (axis, start), item in zip(several, called)]
         every = replace(every, body=reduce(with_items, again, nest.body))
@@ -356,14 +354,13 @@ def _whole_version(
 
 
 def _every_block(context: isl.Set, items: Sequence[ItemLoop], blocks: Sequence[BlockAxis], given: _Given) -> Version | None:
-    """Returns what the threads of any block run, whole or not, with loops that they run together; None where that is not possible, and
-    without asynchronous copies: OpenCL has the two versions, since pocl 3.1 damages its memory in the one (Oclgrind reports nothing).
+    """Returns what the threads of any block run, whole or not, with loops that they run together; None where that is not possible.
 
     context: what is known of the parameters.
     items: the loops over the thread's items, along each axis that has several.
     blocks: the axes along which a block has more than one iteration.
     """
-    if given.every is None or not given.every.ends or not given.instructions.copies:
+    if given.every is None or not given.every.ends:
         return None
     body = tuple(nodes_of(loop_tree.write(given.every.instances.intersect_params(context), given.every.body), context))
     found = _whole_version(body, context, items, blocks, given)

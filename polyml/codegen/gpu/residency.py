@@ -17,8 +17,8 @@ from polyml.dtypes import DType
 from polyml.model.core.scop import Scop
 
 REGISTERS = 65536  # of a multiprocessor, of 4 bytes (CUDA C++ Programming Guide, "Technical specifications per compute capability")
-_POSITIONS = 16  # registers for the numbers of positions of merged loops, and for where elements of them are
 SHARED_BYTES = 164 << 10  # of a multiprocessor of compute capability 8.0 (the same); newer ones have more
+_POSITIONS = 16  # registers for the numbers of positions of merged loops, and for where elements of them are
 _ADDRESSES = 28  # registers for addresses, counters and predicates
 
 
@@ -53,13 +53,19 @@ def words(held: Registers, scop: Scop) -> int:
     For sums of integers of 64 bits it loads four: a product of two is several instructions, which nvcc starts early. With such sums of
     8 x 8 items it takes 255 registers, and memory besides, where float64 does with 254.
     """
-    items, element = dict(held.items), scop.arrays[held.array].element
-    total = prod(items.values()) * registers_of(element)
-    ahead = 4 if element.kind in "iu" and element.size_bytes == 8 else 2
+    element = scop.arrays[held.array].element
+    return words_of_iterations(held, scop, 4 if element.kind in "iu" and element.size_bytes == 8 else 2)
+
+
+def words_of_iterations(held: Registers, scop: Scop, iterations: int) -> int:
+    """Returns the same where a thread loads for so many iterations of the loop together."""
+    items = dict(held.items)
+    total = prod(items.values()) * registers_of(scop.arrays[held.array].element)
     for array, subscripts in dict.fromkeys(accesses_of(held, scop)):
         used = frozenset().union(*(each.names for each in subscripts))
         if array != held.array:
-            total += ahead * prod(count for name, count in items.items() if name in used) * registers_of(scop.arrays[array].element)
+            loaded = prod(count for name, count in items.items() if name in used)
+            total += iterations * loaded * registers_of(scop.arrays[array].element)
     return total
 
 

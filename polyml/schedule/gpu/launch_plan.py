@@ -33,19 +33,13 @@ from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Node
 
 BLOCKS = {1: (128,), 2: (32, 8), 3: (32, 4, 2)}  # threads along x, y and z, by the number of loops
-BLOCK_OF_ROWS = (
-    64,
-    4,
-)  # the same for two loops where threads have several rows: a row of a block is two of memory's lines of 128 bytes
+# the same for two loops where threads have several rows: a row of a block is two of memory's lines of 128 bytes
+BLOCK_OF_ROWS = (64, 4)
 TILE = (16, 16), (8, 8)  # threads, and iterations of each, along x and y where loads serve several of them
-TILE_OF_HALVES = (
-    (16, 8),
-    (8, 16),
-)  # the same for sums of products of numbers of 16 bits, where warps may have 64 x 64 with matrix instructions
-SMALL_TILE, SMALL_TILE_OF_HALVES = (
-    ((16, 16), (4, 4)),
-    ((16, 8), (4, 8)),
-)  # where few blocks of the former would be left for a device
+# the same for sums of products of numbers of 16 bits, where warps may have 64 x 64 with matrix instructions
+TILE_OF_HALVES = (16, 8), (8, 16)
+# where few blocks of the former would be left for a device
+SMALL_TILE, SMALL_TILE_OF_HALVES = ((16, 16), (4, 4)), ((16, 8), (4, 8))
 RUNS = {1: (1024,), 2: (256, 16), 3: (256, 4, 4)}  # iterations of a thread of a processor along x, y and z, by the number of loops
 _WORD = 4  # bytes of a register: of larger elements a thread sums up half as many
 _SMALLEST = 8  # positions of a thread of which half may be left

@@ -11,6 +11,7 @@ from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.directives import Directives, GridPlace
 from tests.gpu import kernels
 from tests.gpu.mapping import problem, source_nests
+from tests.gpu.sums import contraction
 
 
 def convolution(Y, X, W):
@@ -23,15 +24,6 @@ def convolution(Y, X, W):
                         for r in range(W.shape[2]):
                             for s in range(W.shape[3]):
                                 Y[n, f, i, j] += X[n, c, i + r, j + s] * W[f, c, r, s]
-
-
-def contraction(C, A, B):
-    for a in range(C.shape[0]):
-        for b in range(C.shape[1]):
-            for c in range(C.shape[2]):
-                for d in range(A.shape[2]):
-                    for e in range(A.shape[3]):
-                        C[a, b, c] += A[a, b, d, e] * B[d, e, c]
 
 
 def batches(C, A, B):

@@ -189,6 +189,11 @@ class TeamText:
         self._writer.declare(shared, self._kind(partial), warps)
         yield f"if (thread % {WARP} == 0)"
         yield f"{_STEP}{shared}[thread / {WARP}] = {register};"
+        yield from self._of_warps(partial, shared, warps)
+
+    def _of_warps(self, partial: Partial, shared: str, warps: int) -> Iterator[str]:
+        """Yields the lines that combine the results of warps, which are in shared memory."""
+        register = self._register(partial)
         yield f"{self._dialect.barrier}  // {shared}: written by all warps before the first one reads"
         yield f"if (thread < {WARP}) {{"
         yield f"{_STEP}{register} = thread < {warps} ? {shared}[thread] : {self._nothing(partial)};"

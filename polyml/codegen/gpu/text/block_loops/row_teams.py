@@ -149,16 +149,9 @@ class RowText(TeamText):
         yield f"{self._dialect.barrier}  // {shared}: written by the first thread before all read"
         yield f"{register} = {shared}[thread - {self._values.index(self._code.lane)}];"
 
-    def _shuffled(self, partial: Partial) -> Iterator[str]:
-        """Yields the lines for the first threads of all warps: of each warp, and then, in all warps, of their results."""
-        register, warps = self._register(partial), self._code.size // WARP
-        yield from self._tree(partial, WARP)
-        if warps == 1:
-            return
-        shared = f"{named(partial.name)}_shared"
-        self._writer.declare(shared, self._kind(partial), warps)
-        yield f"if (thread % {WARP} == 0)"
-        yield f"{_STEP}{shared}[thread / {WARP}] = {register};"
+    def _of_warps(self, partial: Partial, shared: str, warps: int) -> Iterator[str]:
+        """Yields the lines by which all warps combine the results of warps."""
+        register = self._register(partial)
         yield f"{self._dialect.barrier}  // {shared}: written by all warps before any reads"
         own = f"{shared}[thread % {WARP}]"
         yield (
