@@ -362,14 +362,27 @@ def _every_block(context: isl.Set, items: Sequence[ItemLoop], blocks: Sequence[B
     """
     if given.every is None or not given.every.ends:
         return None
-    body = tuple(nodes_of(loop_tree.write(given.every.instances.intersect_params(context), given.every.body), context))
-    found = _whole_version(body, context, items, blocks, given)
+    instances = given.every.instances.intersect_params(context)
+    where = (
+        instances.params().coalesce()
+    )  # where there is any, which axes with one thread in a block decide too, as those of batches
+    body = tuple(nodes_of(loop_tree.write(instances, given.every.body), where))
+    found = _whole_version(body, where, items, blocks, given)
     work = SharedWork(found.fragments, found.pipelined, found.staged)
     cut = None if found.filled or not work else without_absent(work, found.registers, given.every.ends, given.scop)
     if cut is None:
         return None
     tested = with_tests(body, [node for held in found.registers for node in (*held.start, held.loop)], given.every.ends)
-    return replace(found, body=tested, staged=cut.staged, pipelined=cut.pipelined, fragments=cut.fragments, ends=given.every.ends)
+    condition = condition_expression(where.gist(context), context)
+    return replace(
+        found,
+        condition=condition,
+        body=tested,
+        staged=cut.staged,
+        pipelined=cut.pipelined,
+        fragments=cut.fragments,
+        ends=given.every.ends,
+    )
 
 
 def _only_version(inside: isl.UnionSet, body: loop_tree.Node, context: isl.Set, scop: Scop) -> Version:
