@@ -54,6 +54,8 @@ class Options:
         "fail": it raises; "plain": it runs as plain Python.
     on_defect: what happens where the compiler itself fails, "simpler": it tries again with fewer transformations, and at last the
         function runs as plain Python; "raise": CompileError is raised.
+    tf32: whether products of float32 matrices may round their operands to 11 bits of significand, as the tensor cores of NVIDIA's GPUs
+        do. Kernels with another target do not. "strict" forbids it.
     compile_budget_s: how many seconds a compilation should take at most, counted in work and not by a clock, so that the same
         budget gives the same code.
     cache: whether compiled kernels are kept on disk.
@@ -77,6 +79,7 @@ class Options:
     fallback: str = "warn"
     recompile: str = "default"
     on_defect: str = "simpler"
+    tf32: bool = False
     compile_budget_s: int = 10
     cache: bool = True
     cache_dir: str | None = None
@@ -96,7 +99,8 @@ class Options:
     def _compile_key(self) -> Options:
         """Returns the value of `compile_key`, computed once, since counting the cores of this process reads several files."""
         kept = {
-            name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")
+            name: getattr(self, name)
+            for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "tf32", "compile_budget_s")
         }
         return Options(**kept, threads=int(self.runs_alone))
 
@@ -214,6 +218,7 @@ _SETTINGS = {
     "fallback": _choice("warn", "silent", "error"),
     "recompile": _choice("default", "fail", "plain"),
     "on_defect": _choice("simpler", "raise"),
+    "tf32": _flag(),
     "compile_budget_s": _count("a whole number of seconds from 1 to 3600", 1, 3600),
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
@@ -231,12 +236,21 @@ active: Callable[[], Mapping[str, object] | None] = _active.get
 def check(settings: Mapping[str, object]) -> dict[str, object]:
     """Returns the settings with each value tested and in the form in which it is stored.
 
-    Raises ConfigError for a setting that does not exist, and for a value that a setting does not take.
+    Raises ConfigError for a setting that does not exist, for a value that a setting does not take, and for values that exclude one another.
 
     >>> check({"threads": 2, "debug": "llvm, ast"})
     {'threads': 2, 'debug': ('llvm', 'ast')}
     """
-    return {name: _checked(name, value, shown(value), name) for name, value in settings.items()}
+    found = {name: _checked(name, value, shown(value), name) for name, value in settings.items()}
+    _check_together(found)
+    return found
+
+
+def _check_together(found: Mapping[str, object]) -> None:
+    """Raises ConfigError for values of settings that exclude one another."""
+    if found.get("tf32") and found.get("fp") == "strict":
+        notes = ["tensor cores add in an order of their own, and tf32 rounds operands: leave one of the two out"]
+        raise ConfigError('the settings `tf32=True` and `fp="strict"` exclude one another', notes=notes)
 
 
 def environment() -> dict[str, object]:
@@ -276,6 +290,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
     winning.
 
     overrides: {setting: value} of values that `check` has tested already.
+    Raises ConfigError for values that exclude one another, and what `environment` raises.
 
     >>> resolve({"threads": 3}).threads
     3
@@ -283,6 +298,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
     found: dict[str, Any] = {**environment(), **(_active.get() or {}), **(overrides or {})}  # Any: each checked by its own setting
     if found.get("check"):
         found["cache"] = False  # an entry was checked when it was made, if at all
+    _check_together(found)
     return Options(**found)
 
 

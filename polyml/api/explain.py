@@ -101,8 +101,9 @@ def _parameters(artifact: Artifact) -> list[str]:
 def _options(options: Options) -> str:
     threads = options.threads or "all cores"
     chosen = {"fp": options.fp, "schedule": options.schedule, "fusion": options.fusion, "threads": threads}
-    off = [name for name in ("parallel", "vectorize", "tile") if not getattr(options, name)]
-    return ", ".join([*(f"{k} {v}" for k, v in chosen.items()), *(f"no {name}" for name in off)])
+    off = [f"no {name}" for name in ("parallel", "vectorize", "tile") if not getattr(options, name)]
+    unused = ["tf32, which the target has no use for: only CUDA devices have tensor cores"] if options.tf32 else []
+    return ", ".join([*(f"{k} {v}" for k, v in chosen.items()), *off, *unused])
 
 
 def _checks(artifact: Artifact) -> str:

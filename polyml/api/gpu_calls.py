@@ -405,7 +405,7 @@ class OnGpu(Inspected, LeftToPython):
             from polyml.pipeline.gpu.device import Device
 
             options = config.resolve(self.settings)
-            return compile_for_gpu(self._parsed(), types, options, Device(language, in_turn), sizes, self._given)
+            return compile_for_gpu(self._parsed(), types, options, Device(language, in_turn, options.tf32), sizes, self._given)
 
         return self._compiling(made)
 

@@ -156,7 +156,7 @@ class Schedulable(Inspected):
             return ()
         from polyml.pipeline.gpu.device import Device
 
-        return (Device(self.gpu.language, self._in_turn()),)
+        return (Device(self.gpu.language, self._in_turn(), config.resolve(self.settings).tf32),)
 
     def _in_turn(self) -> bool:
         """Returns whether the device of the last call runs the threads of a block one after another, as a processor does."""

@@ -208,7 +208,7 @@ def explain(call: CallSpec, settings: Settings) -> None:
 @click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
 @click.option("--target", type=click.Choice(["cpu", *_GPUS]), default="cpu", show_default=True, help="What it is for.")
 @options.call
-@options.fp_setting
+@options.number_settings
 def schedule(save: str | None, load: str | None, start: str, target: str, call: CallSpec, settings: Settings) -> None:
     """Print, save or check a kernel's schedule."""
     from polyml.cli.commands.schedule import schedule
@@ -252,7 +252,7 @@ def schedule(save: str | None, load: str | None, start: str, target: str, call: 
     click.option("--save", metavar="FILE",
                  help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes."),
 )  # fmt: skip
-@options.fp_setting
+@options.number_settings
 @options.as_json
 def report(
     call: CallSpec, spec: ReportSpec, array: ArraySpec, files: ReportFiles, settings: Settings, as_json: bool

@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
-from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, Fragments, Operand
+from polyml.codegen.gpu.block_loops.matrix_fragments import WORD_BYTES, Fragments, Operand
 from polyml.codegen.gpu.block_loops.swizzles import VECTOR_BYTES, copied_width
 from polyml.codegen.gpu.cut_blocks import End, has_first
 from polyml.codegen.ir.accesses import AccessTable
@@ -37,14 +37,15 @@ def matrix_touches(
     place = place.where(*(Compare(">=", last - first) for first in loop.lower for last in loop.upper))
     if found.sums.is_loaded(scop):
         yield from _sums(found, text, outside if found.sums.start else place, thread, ends)
-    chunk = place.inside((found.chunk,), extremum("max", loop.lower), CHUNK)
+    chunk = place.inside((found.chunk,), extremum("max", loop.lower), found.length)
     chunk = chunk.where(*(Compare(">=", last - variable(found.chunk)) for last in loop.upper))
     block = replace(chunk, dims=tuple(dim for dim in chunk.dims if dim not in thread.names))
     block = replace(block, conditions=tuple(each for each in block.conditions if not each.names & thread.names))
     for operand in (found.left, found.right):
         yield from _copy(found, operand, (chunk, block), thread, _width(found, operand, place, scop))
     for operand, is_left in ((found.left, True), (found.right, False)):
-        yield _loads_of_matrices(found, operand, is_left, block)
+        loads = _loads_of_words if found.has_words(operand) else _loads_of_matrices
+        yield loads(found, operand, is_left, block)
     width = 2 if _has_whole_pairs(found, place, ends, scop) else 1
     yield from _sums(found, text, outside if found.sums.start else place, thread, ends, width)
 
@@ -143,26 +144,44 @@ def _copy(found: Fragments, operand: Operand, places: tuple[Place, Place], threa
 
 
 def _loads_of_matrices(found: Fragments, operand: Operand, is_left: bool, block: Place) -> Touch:
-    """Returns the loads of four parts of 8 x 8 that all warps of a block make of an operand in a chunk."""
-    instruction, width = found.instruction, operand.order.width
-    length = operand.tile.dimensions[-1].extent
+    """Returns the loads of four parts of 8 rows of 16 bytes that all warps of a block make of an operand in a chunk."""
+    width, length = operand.order.width, operand.tile.dimensions[-1].extent
+    requests = []
+    for first, depth, origins in _parts(found, is_left):
+        lanes = []
+        for lane in range(LANES):
+            down, right = origins[lane // 8]
+            along, across = first + down, depth + right
+            row, column = (across + lane % 8, along) if operand.across else (along + lane % 8, across)
+            lanes.append((row * length + operand.order.column(row, column)) * VECTOR_BYTES // width)
+        requests.append(tuple(lanes))
+    text = f"matrices of {operand.tile.array}"
+    return Touch(text, operand.tile.array, False, operand.tile, block, (), width=width, pattern=tuple(requests))
+
+
+def _loads_of_words(found: Fragments, operand: Operand, is_left: bool, block: Place) -> Touch:
+    """Returns the loads of words that all warps of a block make of an operand in a chunk, each of a part of 4 rows of 8 words."""
+    length, requests = operand.tile.dimensions[-1].extent, []
+    for first, depth, origins in _parts(found, is_left):
+        for down, right in origins:
+            places = ((depth + right + lane % 4, first + down + lane // 4) for lane in range(LANES))
+            requests.append(tuple((row * length + operand.order.column(row, column)) * WORD_BYTES for row, column in places))
+    text = f"numbers of {operand.tile.array}"
+    return Touch(text, operand.tile.array, False, operand.tile, block, (), pattern=tuple(requests))
+
+
+def _parts(found: Fragments, is_left: bool) -> Iterator[tuple[int, int, Sequence[tuple[int, int]]]]:
+    """Yields for each four parts of an operand that a warp loads, of all warps, their first row, their first iteration of the loop, and
+    where each part is from there on.
+    """
+    instruction = found.instruction
     if is_left:
         origins, extent, count = instruction.left.origins, instruction.rows, found.parts[0]
     else:
         other = instruction.right.origins
         origins = (*other, *((row + instruction.columns, column) for row, column in other))
         extent, count = 2 * instruction.columns, found.parts[1] // 2
-    requests = []
     for warp in range(_threads(found) // LANES):
         first = warp // found.warps[1] * found.extents[0] if is_left else warp % found.warps[1] * found.extents[1]
-        for depth in range(0, CHUNK, instruction.depth):
-            for part in range(count):
-                lanes = []
-                for lane in range(LANES):
-                    down, right = origins[lane // 8]
-                    along, across = first + part * extent + down, depth + right
-                    row, column = (across + lane % 8, along) if operand.across else (along + lane % 8, across)
-                    lanes.append((row * length + operand.order.column(row, column)) * VECTOR_BYTES // width)
-                requests.append(tuple(lanes))
-    text = f"matrices of {operand.tile.array}"
-    return Touch(text, operand.tile.array, False, operand.tile, block, (), width=width, pattern=tuple(requests))
+        for depth in range(0, found.length, instruction.depth):
+            yield from ((first + part * extent, depth, origins) for part in range(count))

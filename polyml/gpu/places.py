@@ -181,14 +181,14 @@ def looped(loop: Loop, place: Place) -> Place:
 
 
 def runs(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[str, str, Place]]:
-    """Yields each instance in the text of a thread: the statement's name, the type of the operands if a matrix instruction runs it, else "",
+    """Yields each instance in the text of a thread: the statement's name, the type as which a matrix instruction takes the operands if one runs it, else "",
     and where it runs.
 
     sizes: the values of the SCoP's parameters.
     """
     start = place_of(launch, scop, sizes)
     for version in launch.versions:
-        matrices = {node.statement: each.instruction.operand.name for each in version.fragments for node in instances((each.loop,))}
+        matrices = {node.statement: each.instruction.number for each in version.fragments for node in instances((each.loop,))}
         yield from instances_in(version.tested, in_version(start, version), matrices)
 
 

@@ -68,7 +68,7 @@ def _of_version(version: Version, launch: Launch, scop: Scop) -> int:
 def _of_matrices(found: Fragments) -> int:
     """Returns how many registers hold a lane's sums, and what it loads of both operands for them."""
     (m, n), layout = found.parts, found.instruction
-    return m * n * len(layout.sums.rows) + (m * len(layout.left.rows) + n * len(layout.right.rows)) // 2
+    return m * n * len(layout.sums.rows) + m * len(layout.left.origins) + n * len(layout.right.origins)
 
 
 def _depth(nodes: tuple[Node, ...]) -> int:

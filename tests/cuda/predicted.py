@@ -1,4 +1,4 @@
-"""What the report on a GPU predicts of eleven kernels, against what the emulator counts on their CUDA text and what ptxas says."""
+"""What the report on a GPU predicts of fourteen kernels, against what the emulator counts on their CUDA text and what ptxas says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+import polyml
 from polyml import kernels
 from polyml.codegen.gpu.text.dialect import DIALECTS
 from polyml.codegen.gpu.text.names import named
@@ -20,7 +21,7 @@ from polyml.schedule.gpu import team_choice
 from tests.cuda.compiler import compiled, nvcc
 from tests.cuda.emulator.driver import counted
 from tests.gpu import kernels as small
-from tests.gpu import sums
+from tests.gpu import sums, tf32
 from tests.gpu.mapping import H100, program_of
 
 DTYPES = (np.float32, np.float64)
@@ -82,6 +83,11 @@ class Subject:
     function: object
     calls: tuple[tuple[tuple[int, ...], ...], ...]
     types: tuple[type, ...] = ()  # of the elements of the arguments, where they are always the same
+    tf32: bool = False
+
+    @property
+    def kernel(self) -> polyml.Kernel:
+        return polyml.kernel(self.function, cache=False, tf32=self.tf32)
 
     @property
     def dtypes(self) -> tuple[type, ...]:
@@ -123,6 +129,20 @@ SUBJECTS = (
         ),
         (np.float32, np.float16, np.float16),
     ),
+    Subject(
+        "tf32",
+        small.gemm,
+        (
+            ((128, 128), (128, 32), (32, 128)),
+            ((136, 136), (136, 20), (20, 136)),
+            ((128, 112), (128, 36), (36, 112)),
+            ((128, 130), (128, 34), (34, 130)),
+            ((128, 129), (128, 35), (35, 129)),
+        ),
+        (np.float32, np.float32, np.float32),
+        tf32=True,
+    ),
+    Subject("tf32_transposed", tf32.both_transposed, (((128, 128), (40, 128), (128, 40)),), (np.float32,) * 3, tf32=True),
     Subject(
         "convolution",
         sums.convolution,
@@ -175,7 +195,7 @@ def resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -
 
 
 def _resources_of(subject: Subject, arguments: Sequence[object], compiler: str) -> Iterator[Compared]:
-    mapped, program, sizes = program_of(subject.function, arguments)
+    mapped, program, sizes = program_of(subject.kernel, arguments)
     text = source(program, DIALECTS["cuda"], strict=False)
     made = {each.name: each for each in compiled(text.text, "sm_90", compiler)}
     for launches in modelled(program, mapped, sizes, H100):
@@ -193,8 +213,8 @@ def requests_of(subject: Subject, arguments: Sequence[object]) -> Iterator[Compa
 
 
 def _requests_of(subject: Subject, arguments: Sequence[object]) -> Iterator[Compared]:
-    mapped, program, sizes = program_of(subject.function, arguments)
-    made = counted(subject.function, *(np.copy(each) if isinstance(each, np.ndarray) else each for each in arguments))
+    mapped, program, sizes = program_of(subject.kernel, arguments)
+    made = counted(subject.kernel, *(np.copy(each) if isinstance(each, np.ndarray) else each for each in arguments))
     found: Counter[tuple[str, str, str]] = Counter()
     for each in made:
         access = f"{'stores' if each.is_write else 'loads'} of {each.array}"

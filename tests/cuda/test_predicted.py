@@ -1,4 +1,4 @@
-"""The report on a GPU against the emulator's counts and ptxas, on eleven kernels."""
+"""The report on a GPU against the emulator's counts and ptxas, on fourteen kernels."""
 
 import numpy as np
 import pytest

@@ -46,7 +46,7 @@ def program_of(kernel, arguments, **wanted):
     types, _ = types_of(given)
     runner, options = PassRunner(), config.resolve(kernel.settings)
     model = stages.modelled(kernel._parsed(), types, stages.ModelRequest(options, sizes=sizes_of(shapes(given))), runner)
-    mapped, program = launches(model, runner, Device("cuda"), **wanted)
+    mapped, program = launches(model, runner, Device("cuda", tf32=options.tf32), **wanted)
     values = {each.name: each.value for each in given}
     return mapped, program, {p.name: value(p, values) for p in program.scop.parameters}
 

@@ -29,6 +29,20 @@ def test_each_source_of_settings_wins_over_the_one_before(monkeypatch):
     assert resolve().fp == "reassociate"
 
 
+def test_rounded_operands_and_strict_arithmetic_exclude_one_another(monkeypatch):
+    with pytest.raises(ConfigError, match='`tf32=True` and `fp="strict"` exclude'):
+        check({"tf32": True, "fp": "strict"})
+    with scope(tf32=True):
+        assert resolve().tf32 and resolve({"tf32": False, "fp": "strict"}).fp == "strict"
+        with pytest.raises(ConfigError, match="exclude"):
+            resolve({"fp": "strict"})
+    monkeypatch.setenv("POLYML_TF32", "1")
+    assert resolve().tf32 and resolve().compile_key() != resolve({"tf32": False}).compile_key()
+    monkeypatch.setenv("POLYML_FP", "strict")
+    with pytest.raises(ConfigError, match="exclude"):
+        resolve()
+
+
 def test_an_inner_scope_keeps_what_it_does_not_name():
     with scope(fp="strict", threads=3):
         with scope(threads=1):

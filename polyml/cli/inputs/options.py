@@ -38,9 +38,12 @@ def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Dec
     return decorated
 
 
-def _given(fp: str | None = None, schedule: str | None = None, fusion: str | None = None) -> Mapping[str, object]:
+def _given(
+    fp: str | None = None, schedule: str | None = None, fusion: str | None = None, tf32: bool | None = None
+) -> Mapping[str, object]:
     """Returns {setting: value} for the settings of `polyml.config` that are given on the command line."""
-    return {name: value for name, value in (("fp", fp), ("schedule", schedule), ("fusion", fusion)) if value is not None}
+    settings = (("fp", fp), ("schedule", schedule), ("fusion", fusion), ("tf32", tf32))
+    return {name: value for name, value in settings if value is not None}
 
 
 _DEFINE = click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size, as in -D N=1000.")
@@ -48,6 +51,7 @@ _ARG = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE
                     help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
 _PRESET = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
 _FP = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
+_TF32 = click.option("--tf32", is_flag=True, default=None, help="In CUDA, products of float32 round their operands to 11 bits.")
 _ORDER = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
 _FUSION = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
 
@@ -55,8 +59,9 @@ call = gathered("call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC
 optional_call = gathered(
     "call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC", required=False, default=""), _DEFINE, _ARG, _PRESET
 )
-settings = gathered("settings", _given, _FP, _ORDER, _FUSION)
+settings = gathered("settings", _given, _FP, _ORDER, _FUSION, _TF32)
 fp_setting = gathered("settings", _given, _FP)
+number_settings = gathered("settings", _given, _FP, _TF32)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")
 threads_type = Whole(0, 256)
 seed = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Of the random arguments.")

@@ -16,6 +16,7 @@ from polyml.pipeline.gpu import passes
 from polyml.pipeline.gpu.artifact import artifact
 from polyml.pipeline.gpu.device import Device
 from polyml.pipeline.gpu.given import launches_as_given
+from polyml.pipeline.gpu.rounding import rounding_notes
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, modelled
 from polyml.polyhedra import BudgetExceeded
@@ -71,7 +72,8 @@ def compile_for_gpu(
         model = modelled(kernel, types, ModelRequest(options, sizes=sizes), runner)
         mapped, program = launches(model, runner, device)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
-    notes = tuple(note for launch, each in zip(program.plain, mapped) for note in _notes(launch, each))
+    pairs = list(zip(program.plain, mapped))
+    notes = (*(note for launch, each in pairs for note in _notes(launch, each)), *rounding_notes(pairs, model, device))
     made = artifact(program, text, device.dialect, notes, is_sized=model.scop.usual is not None)
     return GpuCompiled(program, text, made, runner.timings, notes)
 
@@ -88,7 +90,7 @@ def launches(
     scop, instructions = model.scop, device.instructions(model)
     for plan in plans:
         try:
-            usual = runner.run(plan, scop, model.dependences, model.reductions, device.in_turn)
+            usual = runner.run(plan, scop, model.dependences, model.reductions, device.traits)
             mapped = tuple(with_block(each, block) for each in usual) if block else usual
             return mapped, runner.run(passes.GPU_BUILD, scop, mapped, instructions)
         except BudgetExceeded:

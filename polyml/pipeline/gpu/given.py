@@ -55,7 +55,7 @@ def _launches(tree: isl.Schedule, model: Model, device: Device, runner: PassRunn
     """Returns the launches of a schedule tree, and the program that makes them."""
     scop = model.scop
     try:
-        mapped = planned_as_given(read(tree, scop.statements), scop, model.dependences, model.reductions, device.in_turn)
+        mapped = planned_as_given(read(tree, scop.statements), scop, model.dependences, model.reductions, device.traits)
         program = runner.run(passes.GPU_BUILD, scop, mapped, device.instructions(model))
         check_copies(mapped, program)
     except BudgetExceeded as reason:
@@ -80,7 +80,7 @@ def _mapped_tree(model: Model, device: Device, runner: PassRunner) -> Node:
     scop, problem = model.scop, None
     for plan in (planned_tree, written_tree):
         try:
-            tree, mapped = plan(scop, model.dependences, model.reductions, device.in_turn)
+            tree, mapped = plan(scop, model.dependences, model.reductions, device.traits)
             return marked(tree, with_copies(mapped, runner.run(passes.GPU_BUILD, scop, mapped, device.instructions(model))))
         except BudgetExceeded as reason:
             problem = reason

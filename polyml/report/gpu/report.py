@@ -80,7 +80,7 @@ def report(
     start = time.perf_counter()
     if block:
         check_block(block, machine.threads_per_block)
-    runner, device = PassRunner(), Device(dialect)
+    runner, device = PassRunner(), Device(dialect, tf32=call.options.tf32)
     if call.given is None:
         model = modelled(call.kernel, call.types, ModelRequest(call.options, sizes=call.sizes), runner)
         mapped, program = launches(model, runner, device, block=block)

@@ -5,15 +5,16 @@ for i: for j: B[i, j] = A[i, j]   ->   one launch: j along x in blocks of 32 thr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
 import islpy as isl
 
-from polyml.dtypes import HALVES
+from polyml.dtypes import HALVES, DType
 from polyml.model.core.dependence import Dependences
+from polyml.model.core.products import factors
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
@@ -47,19 +48,34 @@ _FEWEST = 16  # threads of a block that copies elements of merged loops: one for
 _OPERATIONS = 5_000_000  # of isl, for one tree
 
 
+@dataclass(frozen=True)
+class Traits:
+    """The Traits of a device are what the launches for it depend on besides the kernel.
+
+    in_turn: whether it runs the threads of a block one after another, as a processor does.
+    operands: the types of elements whose products are for matrix instructions, in blocks of their own.
+    """
+
+    in_turn: bool = False
+    operands: Collection[DType] = HALVES
+
+
+GPU = Traits()
+
+
 def planned(
-    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), in_turn: bool = False
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), device: Traits = GPU
 ) -> tuple[Mapped, ...]:
     """Returns the launches that run the kernel, in order, with blocks of the usual sizes: those of `planned_tree`."""
-    return planned_tree(scop, dependences, reductions, in_turn)[1]
+    return planned_tree(scop, dependences, reductions, device)[1]
 
 
 def planned_tree(
-    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), in_turn: bool = False
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), device: Traits = GPU
 ) -> tuple[Node, tuple[Mapped, ...]]:
     """Returns the loops of the kernel, and the launches that run them, in order, with blocks of the usual sizes.
 
-    in_turn: whether the device runs the threads of a block one after another, as a processor does.
+    device: what the launches depend on besides the kernel.
 
     The loops are isl's with parallel ones outermost (`parallel_schedule`), and nests fused where that costs no statement a loop for
     threads; where isl takes too long, they are the source's. A nest without a loop for threads runs on one thread. Raises
@@ -76,7 +92,7 @@ def planned_tree(
         parallel = parallel_schedule(scop, dependences)
         unfused = found(parallel)
     except (BudgetExceeded, isl.Error):
-        return written_tree(scop, dependences, reductions, in_turn)
+        return written_tree(scop, dependences, reductions, device)
     try:
         with budget(_OPERATIONS):
             fused_tree = fuse(parallel, scop, dependences)
@@ -86,8 +102,8 @@ def planned_tree(
     tree, nests = _launches_fused(
         *(fused if _threads(fused[1]) == _threads(unfused[1]) else unfused), scop, dependences, reductions
     )
-    launches = [_with_team(_usual(nest, scop, in_turn), scop, dependences, reductions, in_turn) for nest in nests]
-    return tree, tuple(launches) if in_turn else with_rows(launches, scop, dependences, reductions)
+    launches = [_with_team(_usual(nest, scop, reductions, device), scop, dependences, reductions, device) for nest in nests]
+    return tree, tuple(launches) if device.in_turn else with_rows(launches, scop, dependences, reductions)
 
 
 def _launches_fused(
@@ -110,23 +126,23 @@ def planned_as_written(
     scop: Scop,
     dependences: Dependences,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
-    in_turn: bool = False,
+    device: Traits = GPU,
 ) -> tuple[Mapped, ...]:
     """Returns the launches that run the source's loops, in order, with blocks of the usual sizes.
 
-    in_turn: whether the device runs the threads of a block one after another, as a processor does.
+    device: what the launches depend on besides the kernel.
 
     Raises BudgetExceeded where it takes too long to find which of the loops are parallel.
     """
-    return written_tree(scop, dependences, reductions, in_turn)[1]
+    return written_tree(scop, dependences, reductions, device)[1]
 
 
 def written_tree(
-    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), in_turn: bool = False
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({}), device: Traits = GPU
 ) -> tuple[Node, tuple[Mapped, ...]]:
     """Returns the source's loops, and the launches that run them, as `planned_tree` does for transformed loops."""
     tree = loop_tree.read(scop.schedule, scop.statements)
-    return tree, planned_as_given(tree, scop, dependences, reductions, in_turn)
+    return tree, planned_as_given(tree, scop, dependences, reductions, device)
 
 
 def planned_as_given(
@@ -134,21 +150,24 @@ def planned_as_given(
     scop: Scop,
     dependences: Dependences,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
-    in_turn: bool = False,
+    device: Traits = GPU,
 ) -> tuple[Mapped, ...]:
     """Returns the launches that run a tree, in order: on the blocks and threads that its marks ask for, and where they ask for none,
     on blocks of the usual sizes.
 
-    in_turn: whether the device runs the threads of a block one after another, as a processor does.
+    device: what the launches depend on besides the kernel.
 
     Raises IllegalSchedule where a loop that is asked to go to threads carries a dependence, ScheduleError for marks that do not fit
     one another, and BudgetExceeded where it takes too long to find which of the loops are parallel.
     """
     with budget(_OPERATIONS):
         nests = every_nest(tree, scop, dependences, reductions)
-        found = [_with_smaller_blocks(as_asked(nest), in_turn) if is_asked(nest) else _usual(nest, scop, in_turn) for nest in nests]
+        found = [
+            _with_smaller_blocks(as_asked(nest), device) if is_asked(nest) else _usual(nest, scop, reductions, device)
+            for nest in nests
+        ]
     pairs = zip(nests, found)
-    return tuple(_with_team(each, scop, dependences, reductions, in_turn) if may_have_teams(nest) else each for nest, each in pairs)
+    return tuple(_with_team(each, scop, dependences, reductions, device) if may_have_teams(nest) else each for nest, each in pairs)
 
 
 def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:
@@ -162,7 +181,7 @@ def _threads(nests: Sequence[LaunchNest]) -> dict[str, int]:
     return {name: len(nest.grid) for nest in nests for name in nest.statements}
 
 
-def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
+def _usual(nest: LaunchNest, scop: Scop, reductions: Mapping[str, Reduction], device: Traits) -> Mapped:
     """Returns the launch with its loops divided among blocks of the usual sizes.
 
     Where marks say which loop goes to which axis, these do. Else axis x is the loop along which most accesses go to neighbouring
@@ -177,16 +196,18 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     if not grid:
         return mapped(nest, (), ())
     x = max(grid, key=lambda loop: (*_fitness_for_x(nest, nest.grid[loop], scop), loop))
-    merged = None if asked_order(nest) else merged_axes(nest, x, scop)
+    asked, written = asked_order(nest), [x, *(loop for loop in reversed(grid) if loop != x)]
+    order = asked or _with_other_loads_along_y(written, nest, scop)
+    multiplies = _multiplies_matrices(nest, order, scop, reductions, device)
+    merged = None if asked or multiplies else merged_axes(nest, x, scop)
     if (
         merged is not None and prod(TILE[0]) >= _FEWEST and all(number & -number == number for some in TILE for number in some)
     ):  # so that copies are shared evenly
-        return _merged(nest, merged, scop, in_turn)
-    order = asked_order(nest) or _with_other_loads_along_y([x, *(loop for loop in reversed(grid) if loop != x)], nest, scop)
+        return _merged(nest, merged, scop, device)
     if len(order) > 1 and all(_serves_several(nest, nest.grid[loop], scop) for loop in order[:2]):
-        tile = TILE_OF_HALVES if _has_halves(nest, scop) else TILE
-        return _with_smaller_blocks(mapped(nest, order, *tile, adjacent=True), in_turn)
-    if in_turn and is_flat(nest):
+        tile = TILE_OF_HALVES if multiplies or _has_halves(nest, scop) else TILE
+        return _with_smaller_blocks(mapped(nest, order, *tile, adjacent=True), device)
+    if device.in_turn and is_flat(nest):
         runs = RUNS[min(len(order), 3)]
         return mapped(nest, order, (1,) * len(runs), runs, adjacent=True, rolled=True)
     sizes = BLOCKS[min(len(order), 3)]
@@ -199,7 +220,7 @@ def _usual(nest: LaunchNest, scop: Scop, in_turn: bool) -> Mapped:
     return mapped(nest, order, sizes)
 
 
-def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: Scop, in_turn: bool) -> Mapped:
+def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: Scop, device: Traits) -> Mapped:
     """Returns the launch with several loops as one axis, and a form with half the positions in a block.
 
     along: the positions in `nest.grid` of those that become axes x and y.
@@ -212,16 +233,16 @@ def _merged(nest: LaunchNest, along: tuple[Sequence[int], Sequence[int]], scop: 
     ]
     rest = [GridAxis(nest.grid[k], 1) for k in reversed(range(len(nest.grid))) if k not in along[0] and k not in along[1]]
     halved = (replace(axes[0], items=across // 2), *axes[1:])
-    return Mapped(nest, (*axes, *rest), smaller=(*halved, *rest) if across >= _SMALLEST and not in_turn else ())
+    return Mapped(nest, (*axes, *rest), smaller=(*halved, *rest) if across >= _SMALLEST and not device.in_turn else ())
 
 
-def _with_smaller_blocks(found: Mapped, in_turn: bool) -> Mapped:
+def _with_smaller_blocks(found: Mapped, device: Traits) -> Mapped:
     """Returns the launch with a form that has smaller blocks, if its blocks are of the usual sizes for loads that serve several iterations."""
     two, rest = found.axes[:2], found.axes[2:]
     tile = tuple(axis.size for axis in two), tuple(axis.items for axis in two)
     ways = ((TILE, SMALL_TILE), (TILE_OF_HALVES, SMALL_TILE_OF_HALVES))
     small = next((small for usual, small in ways if usual == tile and all(axis.adjacent for axis in two)), None)
-    if small is None or in_turn or any(axis.extent > 1 for axis in rest) or any(axis.merged for axis in two):
+    if small is None or device.in_turn or any(axis.extent > 1 for axis in rest) or any(axis.merged for axis in two):
         return found
     smaller = tuple(replace(axis, size=size, items=items) for axis, size, items in zip(two, *small))
     is_smaller = all(one.extent < axis.extent for one, axis in zip(smaller, two))
@@ -252,7 +273,7 @@ def _is_outer(run: ThreadStatement, x: SurroundingLoop, y: SurroundingLoop, scop
     return bool(run.inside) and (True, False) in ways and (False, True) in ways
 
 
-def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], in_turn: bool) -> Mapped:
+def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], device: Traits) -> Mapped:
     """Returns the launch with teams as another way to run it, where threads can share loops that have partial results.
 
     There are none where a thread has several iterations, which keep the sums of loops in registers, and where isl takes too long. Nor are
@@ -265,7 +286,7 @@ def _with_team(given: Mapped, scop: Scop, dependences: Dependences, reductions: 
             team = team_of(given.nest, scop, dependences, reductions)
     except (BudgetExceeded, isl.Error):
         return given
-    return given if team is not None and team.beside and in_turn else replace(given, team=team)
+    return given if team is not None and team.beside and device.in_turn else replace(given, team=team)
 
 
 def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool:
@@ -281,6 +302,32 @@ def _serves_several(nest: LaunchNest, loop: SurroundingLoop, scop: Scop) -> bool
             for access in scop.statements[run.statement].reads
         )
         for run in inner
+    )
+
+
+def _multiplies_matrices(
+    nest: LaunchNest, order: Sequence[int], scop: Scop, reductions: Mapping[str, Reduction], device: Traits
+) -> bool:
+    """Returns whether all statements in loops of a thread add products of two matrices that are for the device's matrix instructions."""
+    inner = [run for run in nest.runs() if run.inside]
+    along = [nest.grid[loop] for loop in order[:2]]
+    return len(along) == 2 and bool(inner) and all(_is_product(run, along, scop, reductions, device) for run in inner)
+
+
+def _is_product(
+    run: ThreadStatement, along: Sequence[SurroundingLoop], scop: Scop, reductions: Mapping[str, Reduction], device: Traits
+) -> bool:
+    """Returns whether a statement adds up, in one loop, products of two elements, each of which moves along one of two loops alone; and
+    whether their rows in memory are along that loop or the one of the sum.
+    """
+    read = factors(scop.statements[run.statement], reductions, scop)
+    if read is None or len(run.inside) != 1 or scop.arrays[read[0].array].element not in device.operands:
+        return False
+    x, y = (iterators_of(loop.values, run.statement) for loop in along)
+    one, other = read if moves(read[0], x) else read[::-1]
+    return all(
+        moves(each, own) and not moves(each, across) and goes_to_neighbours(each, [*own, *_innermost(run)])
+        for each, own, across in ((one, x, y), (other, y, x))
     )
 
 

@@ -149,6 +149,7 @@ def emulated(device: Emulator) -> Iterator[Emulator]:
 def counted(function: Callable[..., object], *arguments: object, run: Run = Run()) -> tuple[AccessCounts, ...]:
     """Calls a Python function as a CUDA kernel, and returns how often its launches access which array at each line of their text.
 
+    function: or a kernel, whose settings are kept.
     arguments: of the call, which changes arrays in place
     """
     device = Emulator(replace(run, counts=True))

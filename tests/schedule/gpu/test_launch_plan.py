@@ -108,7 +108,7 @@ def test_a_thread_has_several_iterations_where_its_loads_serve_them(function, ar
 ])  # fmt: skip
 def test_where_threads_run_in_turn_a_thread_has_loops_unless_it_has_its_own(function, arrays, sizes, items):
     found, _ = problem(function, *arrays)
-    (only,) = planned(found.scop, found.dependences, found.reductions, in_turn=True)
+    (only,) = planned(found.scop, found.dependences, found.reductions, launch_plan.Traits(in_turn=True))
     assert [axis.size for axis in only.axes] == sizes and [axis.items for axis in only.axes] == items
 
 

@@ -9,7 +9,7 @@ from polyml.codegen.gpu.program import gpu_program
 from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.codegen.gpu.text.printer import source
 from polyml.errors import IllegalSchedule, ScheduleError
-from polyml.schedule.gpu.launch_plan import planned_as_given, planned_tree
+from polyml.schedule.gpu.launch_plan import Traits, planned_as_given, planned_tree
 from polyml.schedule.gpu.marks import marked
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.directives import Directives, GridPlace, mark_text, parse_mark
@@ -23,11 +23,12 @@ from tests.gpu.mapping import problem
 def test_the_marks_that_are_written_ask_for_the_code_that_is_found(name, in_turn):
     case = kernels.load(name)
     given, _ = problem(case.kernel.py_func, *case.inputs(case.sizes["MINI"], np.random.default_rng(0)).values())
-    tree, mapped = planned_tree(given.scop, given.dependences, given.reductions, in_turn)
+    device = Traits(in_turn)
+    tree, mapped = planned_tree(given.scop, given.dependences, given.reductions, device)
     program = gpu_program(given.scop, mapped)
     written = loop_tree.write(given.scop.domain, marked(tree, with_copies(mapped, program)))
     again = planned_as_given(
-        loop_tree.read(written, given.scop.statements), given.scop, given.dependences, given.reductions, in_turn
+        loop_tree.read(written, given.scop.statements), given.scop, given.dependences, given.reductions, device
     )
     assert source(gpu_program(given.scop, again), OPENCL).text == source(program, OPENCL).text
     assert all(each.copies is not None for each in again if each.axes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyml.codegen.gpu.program import gpu_program
-from polyml.schedule.gpu.launch_plan import planned
+from polyml.schedule.gpu.launch_plan import Traits, planned
 from polyml.schedule.gpu.team_choice import MULTIPROCESSORS, cheapest, cost
 from tests.gpu import kernels
 from tests.gpu.mapping import problem
@@ -37,7 +37,7 @@ def test_a_multiprocessor_with_few_threads_takes_as_long_as_with_enough():
 
 def runs(sizes, in_turn=False):
     given, _ = problem(kernels.gemm, *[np.zeros((9, 9), np.float32)] * 3)
-    program = gpu_program(given.scop, planned(given.scop, given.dependences, given.reductions, in_turn))
+    program = gpu_program(given.scop, planned(given.scop, given.dependences, given.reductions, Traits(in_turn)))
     return [launch.name for launch, _ in program.runs(f"{given.scop.name}_0", sizes)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyml.dtypes import BF16, F16, DType
+from polyml.dtypes import BF16, F16, F32, DType
 
 LANES = 32  # of a warp
 
@@ -34,8 +34,8 @@ class FragmentLayout:
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
-        """For each 32-bit register of a lane, the row and the column where the 8 x 8 part of the matrix begins that the warp has in it;
-        of numbers of 16 bits, two to a register.
+        """For each 32-bit register of a lane, the row and the column where the part of the matrix begins that the warp has in it: 8 rows
+        of 16 bytes, which are 8 columns of numbers of 16 bits, two to a register, or 4 columns of numbers of 32 bits.
         """
         return tuple(zip(self.rows[:: self.step], self.columns[:: self.step]))
 
@@ -46,12 +46,14 @@ class MatrixInstruction:
 
     name: of the instruction in PTX.
     operand: the type of the elements of `left` and `right`; sums are float32.
+    number: the type as which the instruction takes them, by its name in PTX: "tf32" for float32, of which it has 11 bits.
     rows, columns, depth: how many values i, j and k have.
     left, right, sums: which elements each lane has of the three matrices.
     """
 
     name: str
     operand: DType
+    number: str
     rows: int
     columns: int
     depth: int
@@ -59,19 +61,39 @@ class MatrixInstruction:
     right: FragmentLayout
     sums: FragmentLayout
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether operands have to be rounded to `number` before the instruction takes them."""
+        return self.number != self.operand.name
+
+
+_SUMS = FragmentLayout(2, (0, 0, 8, 8), (0, 1, 0, 1))
+
 
 def _of_halves(operand: DType) -> MatrixInstruction:
     """Returns the instruction for numbers of 16 bits, of devices from compute capability 8.0 on."""
     return MatrixInstruction(
         name=f"mma.sync.aligned.m16n8k16.row.col.f32.{operand.name}.{operand.name}.f32",
         operand=operand,
+        number=operand.name,
         rows=16,
         columns=8,
         depth=16,
         left=FragmentLayout(2, (0, 0, 8, 8, 0, 0, 8, 8), (0, 1, 0, 1, 8, 9, 8, 9)),
         right=FragmentLayout(2, (0, 0, 0, 0), (0, 1, 8, 9)),
-        sums=FragmentLayout(2, (0, 0, 8, 8), (0, 1, 0, 1)),
+        sums=_SUMS,
     )
 
 
-INSTRUCTIONS = {operand: _of_halves(operand) for operand in (F16, BF16)}  # by the type of the operands
+_TF32 = MatrixInstruction(  # for numbers of 32 bits, of the same devices
+    name="mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    operand=F32,
+    number="tf32",
+    rows=16,
+    columns=8,
+    depth=8,
+    left=FragmentLayout(1, (0, 8, 0, 8), (0, 0, 4, 4)),
+    right=FragmentLayout(1, (0, 0), (0, 4)),
+    sums=_SUMS,
+)
+INSTRUCTIONS = {each.operand: each for each in (_of_halves(F16), _of_halves(BF16), _TF32)}  # by the type of the operands

@@ -9,27 +9,29 @@ small matrix in each thread.
 Matched on the statement's value and subscripts. Legal where the update may come in any order (`model.core.reductions`): the loops of the
 grid carry no dependence, so any thread of the block may run any of its iterations, and the order of the sum is left to the instruction.
 Operands of 16 bits have products that float32 holds exactly, and the sums have "at least single precision" (PTX ISA, mma), so each is as
-exact as a sum in float32 in some order. Float32 operands are not matched: the instruction rounds them to 11 bits.
+exact as a sum in float32 in some order. Float32 operands are matched only where that is asked for (`Instructions.operands`): they are
+rounded to 11 bits (tf32), with products that float32 holds exactly too.
 Related: Katel et al., "MLIR-based code generation for GPU tensor cores", CC 2022.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from polyml.codegen.gpu.block_loops.fragment_layouts import INSTRUCTIONS, LANES, MatrixInstruction
-from polyml.codegen.gpu.block_loops.swizzles import Swizzle, swizzle
+from polyml.codegen.gpu.block_loops.swizzles import Swizzle, across, swizzle
 from polyml.codegen.gpu.registers import Registers, instances_of, subscripts_of
 from polyml.codegen.gpu.shared_tiles import MOST_ASKED, BlockAxis, SharedTile, tiles_of
 from polyml.codegen.ir.program import Loop
-from polyml.dtypes import F32
-from polyml.frontend import syntax
+from polyml.dtypes import HALVES, DType
+from polyml.model.core.products import factors
 from polyml.model.core.reductions import Reduction
-from polyml.model.core.scop import Access, Load, Scop, Statement, Value
+from polyml.model.core.scop import Access, Scop
 
-CHUNK = 64  # iterations of the loop whose operands are in shared memory at a time
+CHUNK_BYTES = 128  # of a row of an operand that is in shared memory at a time: the width of all banks
+WORD_BYTES = 4  # of a register
 SLOTS = 3  # chunks that shared memory has room for: one that is read, and those whose copies are on the way
 MOST_SUMS = 128  # of a thread, in registers
 
@@ -74,6 +76,11 @@ class Fragments:
     def loop(self) -> Loop:
         return self.sums.loop
 
+    @property
+    def length(self) -> int:
+        """How many iterations of the loop a chunk has."""
+        return CHUNK_BYTES // self.instruction.operand.size_bytes
+
     def size_bytes(self, scop: Scop) -> int:
         """Returns how many bytes of shared memory the tiles take. scop: that of the loop."""
         tiles = (self.left.tile, self.right.tile)
@@ -85,6 +92,10 @@ class Fragments:
         *outer, last = self.sums.subscripts
         column = self.columns.start
         return dict(last.terms).get(column) == 1 and not any(column in each.names for each in outer)
+
+    def has_words(self, operand: Operand) -> bool:
+        """Returns whether lanes load an operand in words: a matrix load does not transpose numbers of 32 bits."""
+        return operand.across and self.instruction.operand.size_bytes == WORD_BYTES
 
     @property
     def extents(self) -> tuple[int, int]:
@@ -104,14 +115,16 @@ def fragments(
     written: frozenset[str],
     scop: Scop,
     reductions: Mapping[str, Reduction],
+    kinds: Collection[DType] = HALVES,
 ) -> Fragments | None:
     """Returns the loop of `held` as one whose sums a block computes with matrix instructions; None where it is no product of two
-    matrices of float16 or bfloat16 that is summed up in float32, or where the order of the sum is not free.
+    matrices of one of these types that is summed up in float32, or where the order of the sum is not free.
 
     chunk: a name for the first iteration of a chunk.
     axes: the axes along which a block has more than one iteration.
     written: arrays that the launch writes.
     reductions: updates whose order is free.
+    kinds: types of elements; of float32, products round their operands.
     """
     loop, runs = held.loop, instances_of(held)
     own = {name for axis in axes for name in (axis.start, axis.item)}
@@ -124,16 +137,19 @@ def fragments(
     ):
         return None
     statement = scop.statements[runs[0].statement]
-    reads = _factors(statement, reductions, scop)
+    reads = factors(statement, reductions, scop)
     if reads is None or any(each.may or each.array in written for each in reads):
         return None
+    kind = scop.arrays[reads[0].array].element
+    instruction = INSTRUCTIONS.get(kind) if kind in kinds else None
+    if instruction is None:
+        return None
     columns, rows = axes
-    factors = [(each, subscripts_of(each, runs[0], held, scop)) for each in reads]
+    read = [(each, subscripts_of(each, runs[0], held, scop)) for each in reads]
     operands = [
-        _operand(each, subscripts, axis, loop, chunk, axes, scop) for (each, subscripts), axis in _sides(factors, rows, columns)
+        _operand(each, subscripts, axis, loop, chunk, axes, scop) for (each, subscripts), axis in _sides(read, rows, columns)
     ]
-    instruction = INSTRUCTIONS.get(scop.arrays[reads[0].array].element)
-    if len(operands) != 2 or instruction is None:
+    if len(operands) != 2:
         return None
     left, right = operands
     warps = _warps(rows, columns, instruction)
@@ -143,46 +159,15 @@ def fragments(
     return made if made.size_bytes(scop) <= MOST_ASKED else None
 
 
-def _factors(statement: Statement, reductions: Mapping[str, Reduction], scop: Scop) -> tuple[Access, Access] | None:
-    """Returns the reads of a statement that adds a product of two numbers of 16 bits, of one type, to a float32; None for another
-    statement, or where the order of the sum is not free.
-    """
-    update, value = reductions.get(statement.name), statement.value
-    if (
-        update is None
-        or update.operator != "+"
-        or scop.arrays[update.array].element != F32
-        or statement.write.array != update.array
-    ):
-        return None
-    if not isinstance(value, syntax.Binary) or value.op != "+":
-        return None
-    sums = [each for each in (value.left, value.right) if isinstance(each, Load) and each.access == update.access]
-    products = [each for each in (value.left, value.right) if isinstance(each, syntax.Binary) and each.op == "*"]
-    if len(sums) != 1 or len(products) != 1:
-        return None
-    loads = [_widened(each) for each in (products[0].left, products[0].right)]
-    found = [statement.reads[each.access] for each in loads if each is not None]
-    kinds = {scop.arrays[each.array].element for each in found}
-    return (found[0], found[1]) if len(found) == 2 and len(kinds) == 1 else None
-
-
-def _widened(value: Value) -> Load | None:
-    """Returns the load of a number that is converted to float32 and nothing else."""
-    if isinstance(value, syntax.Cast) and value.to == F32 and isinstance(value.operand, Load):
-        return value.operand
-    return None
-
-
 def _sides(
-    factors: Sequence[tuple[Access, tuple]], rows: BlockAxis, columns: BlockAxis
+    read: Sequence[tuple[Access, tuple]], rows: BlockAxis, columns: BlockAxis
 ) -> list[tuple[tuple[Access, tuple], BlockAxis]]:
     """Returns the factor that moves along the rows of the product alone, and the one that moves along the columns alone; fewer where
     there are none.
     """
     found = []
     for axis, other in ((rows, columns), (columns, rows)):
-        for each in factors:
+        for each in read:
             used = frozenset().union(*(subscript.names for subscript in each[1]))
             if axis.start in used and other.start not in used:
                 found.append((each, axis))
@@ -198,12 +183,15 @@ def _operand(
     found = next(tiles_of(access.array, subscripts, loop, chunk, axes), None)
     if found is None or [(each.step, each.spare) for each in found.dimensions if each.moves] != [(1, 0)]:
         return None
-    tile = replace(found, dimensions=tuple(replace(each, extent=CHUNK) if each.moves else each for each in found.dimensions))
+    size = scop.arrays[access.array].element.size_bytes
+    length = CHUNK_BYTES // size
+    tile = replace(found, dimensions=tuple(replace(each, extent=length) if each.moves else each for each in found.dimensions))
     whole = [each for each in tile.dimensions if each.extent > 1]
     if len(whole) != 2 or whole[-1] is not tile.dimensions[-1]:
         return None
-    order = swizzle(whole[-1].extent, scop.arrays[access.array].element.size_bytes)
-    return Operand(tile, order, across=whole[0].moves) if order is not None else None
+    is_across = whole[0].moves
+    order = across(whole[-1].extent) if is_across and size == WORD_BYTES else swizzle(whole[-1].extent, size)
+    return Operand(tile, order, is_across) if order is not None else None
 
 
 def _warps(rows: BlockAxis, columns: BlockAxis, instruction: MatrixInstruction) -> tuple[int, int] | None:

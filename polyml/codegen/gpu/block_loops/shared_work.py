@@ -5,7 +5,7 @@ matrix instructions (`matrix_fragments`), tiles copied ahead (`pipelined_tiles`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polyml.codegen.gpu.block_loops.matrix_fragments import Fragments, fragments
@@ -13,6 +13,7 @@ from polyml.codegen.gpu.block_loops.pipelined_tiles import MOST_WORDS, Pipelined
 from polyml.codegen.gpu.registers import Registers
 from polyml.codegen.gpu.residency import words
 from polyml.codegen.gpu.shared_tiles import MOST_ASKED, MOST_BYTES, BlockAxis, Staged, staged
+from polyml.dtypes import HALVES, DType
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.schedule.gpu.mapping import BlockCopies
@@ -23,11 +24,13 @@ class Instructions:
     """An Instructions says which instructions a launch may use that not all devices have.
 
     sums: updates whose order is free, by the names of the statements, that may be done with matrix instructions.
+    operands: the types of the elements of which these take products; of float32 they round them.
     copies: whether there are asynchronous copies to shared memory.
     vectors: whether a thread stores 16 bytes at once.
     """
 
     sums: Mapping[str, Reduction] = field(default_factory=dict)
+    operands: Collection[DType] = HALVES
     copies: bool = False
     vectors: bool = False
 
@@ -90,7 +93,7 @@ def _best(
     are copied ahead, where a thread has enough registers for them, else with tiles; None where it has none.
     """
     held, chunk, asked = wanted.held, wanted.chunk, wanted.asked
-    by_warps = fragments(held, chunk, blocks, written, scop, instructions.sums)
+    by_warps = fragments(held, chunk, blocks, written, scop, instructions.sums, instructions.operands)
     if by_warps is not None:
         arrays = {operand.tile.array for operand in (by_warps.left, by_warps.right)}
         if asked is None or not asked.chunk and arrays == {*asked.arrays}:

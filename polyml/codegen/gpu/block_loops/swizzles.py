@@ -3,7 +3,8 @@
     row r, column c   ->   row r, column c XOR 8*(r % 8)        rows of 64 numbers of 16 bits
 
 Shared memory has 32 banks of 4 bytes: eight groups of 16 bytes, the size of a vector. A matrix load reads 16 bytes of each of eight
-rows that follow one another, and a copy writes vectors of a row. Both are free of conflicts if the groups differ.
+rows that follow one another, and a copy writes vectors of a row. Both are free of conflicts if the groups differ. Words of 4 bytes that
+lanes load across, eight of each of four rows that follow one another, take two groups of a row, which differ from those of other rows.
 """
 
 from __future__ import annotations
@@ -16,27 +17,32 @@ from polyml.quasi_affine.affine import Affine, floor_div, modulo
 VECTOR_BYTES = 16
 PAIR_BYTES = 4  # the fewest that an asynchronous copy copies: two halves
 GROUPS = 8  # of banks, each as wide as a vector
+_PAIRS = GROUPS // 2
 
 
 @dataclass(frozen=True)
 class Swizzle:
     """A Swizzle permutes the vectors of 16 bytes in each row of a tile by an exclusive or with a few bits of the row's number.
 
-    vectors: how many vectors of a row change places among one another, a power of 2.
+    vectors: how many vectors of a row change places among one another, or pairs of them, a power of 2.
     rows: how many rows that follow one another have the same order.
     width: elements of a vector.
+    together: how many vectors stay beside one another: 1, or 2 for pairs.
 
     >>> [Swizzle(4, 2, 8).column(row, 8) for row in range(8)]
     [8, 8, 0, 0, 24, 24, 16, 16]
+    >>> [Swizzle(4, 1, 4, together=2).column(row, 4) for row in range(4)]
+    [4, 12, 20, 28]
     """
 
     vectors: int
     rows: int
     width: int
+    together: int = 1
 
     def column(self, row: int, column: int) -> int:
         """Returns the column at which the tile has an element in shared memory."""
-        return column ^ row // self.rows % self.vectors * self.width
+        return column ^ row // self.rows % self.vectors * self.width * self.together
 
     def text(self, row: str, column: str) -> str:
         """Returns `column` as a C expression, of those of a row and a column."""
@@ -44,7 +50,7 @@ class Swizzle:
             return column
         one, other = (each if each.isidentifier() else f"({each})" for each in (row, column))
         part = one if self.rows == 1 else f"{one} / {self.rows}"
-        return f"{other} ^ {part} % {self.vectors} * {self.width}"
+        return f"{other} ^ {part} % {self.vectors} * {self.width * self.together}"
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,32 @@ def conflicts(order: Swizzle, length: int, element_bytes: int) -> int:
     """
     groups = [(row * length + order.column(row, 0)) * element_bytes // VECTOR_BYTES % GROUPS for row in range(GROUPS)]
     return max(map(groups.count, groups))
+
+
+def across(length: int) -> Swizzle | None:
+    """Returns the order of pairs of vectors with which four rows of float32 that follow one another have equal columns in four parts of
+    32 bytes of the banks, so that a warp loads 8 words of each without conflicts; None where there is none.
+
+    length: elements of a row.
+    """
+    pairs, rest = divmod(length, 8)
+    if rest or pairs & -pairs < min(pairs, _PAIRS):
+        return None
+    orders = [Swizzle(min(pairs, _PAIRS), rows, 4, together=2) for rows in (1, 2, 4)]
+    return next((each for each in orders if conflicts_across(each, length) == 1), None)
+
+
+def conflicts_across(order: Swizzle, length: int) -> int:
+    """Returns how many of four runs of 8 words, at the start of four rows that follow one another, are in the same banks at most.
+
+    order: where the vectors are in their rows.
+    length: elements of a row.
+
+    >>> conflicts_across(Swizzle(1, 1, 4), 128), conflicts_across(Swizzle(4, 1, 4, together=2), 128)
+    (4, 1)
+    """
+    parts = [(row * length + order.column(row, 0)) // 8 % _PAIRS for row in range(_PAIRS)]
+    return max(map(parts.count, parts))
 
 
 def copied_width(width: int, element_bytes: int, numbers: Iterable[int]) -> int:

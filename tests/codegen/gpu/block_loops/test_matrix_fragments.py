@@ -10,6 +10,7 @@ from polyml.codegen.gpu.program import gpu_program
 from polyml.model.core.reductions import reductions
 from polyml.schedule.gpu.mapping import every_nest, mapped
 from polyml.schedule.tree import loop_tree
+from tests.gpu import sums, tf32
 from tests.gpu.mapping import problem
 from tests.gpu.products import batched, both_transposed, product
 
@@ -72,8 +73,8 @@ HALF, F32, F64 = "f16[:, :]", "f32[:, :]", "f64[:, :]"
 HALVES = [F32, HALF, HALF]
 
 
-def found(function, kinds, fp="reassociate"):
-    return "multiply_matrices" in polyml.kernel(function, fp=fp).inspect_cuda(*kinds)
+def found(function, kinds, fp="reassociate", **settings):
+    return "multiply_matrices" in polyml.kernel(function, fp=fp, **settings).inspect_cuda(*kinds)
 
 
 @pytest.mark.parametrize("function", [product, other_order, both_transposed, part])
@@ -109,8 +110,47 @@ def test_the_order_of_sums_is_kept_in_strict_mode():
     assert found(product, HALVES, "fast") and not found(product, HALVES, "strict")
 
 
+@pytest.mark.parametrize("name", tf32.PRODUCTS)
+def test_products_of_float32_are_matched_where_they_may_be_rounded(name):
+    function = tf32.PRODUCTS[name][0]
+    assert found(function, [F32] * 3, tf32=True) and found(function, [F32] * 3, "fast", tf32=True)
+    assert not found(function, [F32] * 3, "fast")
+
+
+@pytest.mark.parametrize("function, kinds", [
+    (tf32.batched, ["f32[:, :, :]"] * 3),
+    (tf32.layer, ["f32[:, :, :]"] * 2 + [F32]),
+    (of_arrays, [F32, F32]),
+    (product, HALVES),
+])  # fmt: skip
+def test_products_of_many_matrices_and_of_halves_are_matched_with_tf32(function, kinds):
+    assert found(function, kinds, tf32=True)
+
+
+@pytest.mark.parametrize("function, kinds", [
+    (rounded, [F64, F64, F64]),
+    (rounded, [F64, F32, F32]),  # sums of float64 are more exact
+    (batch_last, ["f32[:, :, :]"] * 3),
+    (scaled, [F32, F32, F32]),
+    (least, [F32, F32, F32]),
+    (sums.convolution, ["f32[:, :, :, :]"] * 3),
+])  # fmt: skip
+def test_what_tf32_does_not_compute_is_left_to_threads(function, kinds):
+    assert not found(function, kinds, tf32=True)
+
+
+def test_operands_of_tf32_come_by_matrix_loads_along_the_sum_and_in_words_across_it():
+    def of(name):
+        return polyml.kernel(tf32.PRODUCTS[name][0], tf32=True).inspect_cuda(F32, F32, F32)
+
+    assert "load_matrices(left[e1]," in of("product") and "right[e1][e3] = __float_as_uint(B_tile" in of("product")
+    assert "left[e1][e3] = __float_as_uint(A_tile" in of("both_transposed") and "load_matrices(right[e1]," in of("both_transposed")
+    assert of("product").count("round_matrices_tf32(left[e1]);") == of("product").count("round_matrices_tf32(right[e1]);") == 2
+
+
 def test_other_languages_have_no_matrix_instructions():
     assert "multiply_matrices" not in polyml.kernel(product).inspect_opencl(*HALVES)
+    assert "multiply_matrices" not in polyml.kernel(product, tf32=True).inspect_opencl(F32, F32, F32)
 
 
 def fragments_of(block, items):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.codegen.gpu.block_loops.swizzles import Swizzle, conflicts, swizzle
+from polyml.codegen.gpu.block_loops.swizzles import Swizzle, across, conflicts, swizzle
 
 BANKS, BANK_BYTES = 32, 4
 
@@ -27,6 +27,33 @@ def test_eight_rows_and_eight_neighbours_of_a_row_are_in_different_banks(length,
     for k in range(0, len(vectors), 8):  # a quarter of a warp copies eight vectors that follow one another
         copied = [(row * length + order.column(row, column)) * size for row, column in vectors[k : k + 8]]
         assert most_in_a_bank(copied, 16) == 1
+
+
+@pytest.mark.parametrize("length", [8, 16, 32, 64, 128, 256])
+def test_eight_words_of_each_of_four_rows_are_in_different_banks(length):
+    order = across(length)
+    for first in range(0, 16, 4):
+        for column in range(0, length, 8):
+            words = [(row * length + order.column(row, column + k)) * 4 for row in range(first, first + 4) for k in range(8)]
+            assert most_in_a_bank(words, 4) == 1
+            assert all(order.column(row, column) == order.column(row % 4, column) for row in range(first, first + 4))
+    vectors = [(row, column) for row in range(8) for column in range(0, length, 4)]
+    for k in range(0, len(vectors), 8):
+        copied = [(row * length + order.column(row, column)) * 4 for row, column in vectors[k : k + 8]]
+        assert most_in_a_bank(copied, 16) == 1
+
+
+def test_rows_that_are_no_multiples_of_pairs_of_vectors_have_no_order_across():
+    assert across(12) is None and across(4) is None and across(24) is None
+
+
+@pytest.mark.parametrize("length", [16, 32, 128])
+def test_pairs_of_vectors_change_places_as_a_whole(length):
+    order = across(length)
+    for row in range(8):
+        places = [order.column(row, column) for column in range(length)]
+        assert sorted(places) == list(range(length))
+        assert all(places[k + 1] == places[k] + 1 for k in range(length) if k % 8 != 7)
 
 
 @pytest.mark.parametrize("length", [16, 32, 64, 128])

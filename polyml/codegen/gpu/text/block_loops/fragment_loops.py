@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from polyml.codegen.gpu.block_loops.fragment_layouts import LANES
-from polyml.codegen.gpu.block_loops.matrix_fragments import CHUNK, SLOTS, Fragments, Operand
+from polyml.codegen.gpu.block_loops.matrix_fragments import SLOTS, Fragments, Operand
 from polyml.codegen.gpu.cut_blocks import End, has_first
 from polyml.codegen.gpu.text.block_loops.tile_copies import Ring, Surroundings, VectorCopy, copied_ahead
 from polyml.codegen.gpu.text.integers import condition, factor
@@ -38,7 +38,7 @@ def fragment_loop(
     """
     loop, barrier = found.loop, around.dialect.barrier
     copies = [VectorCopy(each.tile, each.order, name) for each, name in zip((found.left, found.right), names)]
-    ring = Ring(loop, found.chunk, CHUNK, SLOTS)
+    ring = Ring(loop, found.chunk, found.length, SLOTS)
     lowers, uppers = ([around.renamed(each) for each in ends] for ends in (loop.lower, loop.upper))
     runs = conjunction(*(Compare(">=", last - first) for first in lowers for last in uppers))
     run = f"if ({condition(runs, around.use)}) {{"
@@ -169,8 +169,8 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
     """
     instruction, (m, n) = found.instruction, found.parts
     left, right = copies
-    yield "#pragma unroll"
-    yield f"for (int e0 = 0; e0 < {CHUNK}; e0 += {instruction.depth}) {{"
+    yield f"#pragma unroll{_steps(found)}"
+    yield f"for (int e0 = 0; e0 < {found.length}; e0 += {instruction.depth}) {{"
     yield f"{_STEP}unsigned int left[{m}][4], right[{n // 2}][4];"
     one, other = instruction.left.origins, instruction.right.origins
     both = (*other, *((row + instruction.columns, column) for row, column in other))  # of two neighbouring small matrices
@@ -179,34 +179,63 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
         (found.right, right, "right", _warp_column(found), n // 2, 2 * instruction.columns, both),
     )
     for operand, copy, name, start, count, extent, origins in sides:
-        yield from (_STEP + line for line in _loads(operand, copy, (name, start, count, extent), origins, around))
+        loads = _words if found.has_words(operand) else _loads
+        yield f"{_STEP}#pragma unroll"
+        yield f"{_STEP}for (int e1 = 0; e1 < {count}; e1++) {{"
+        yield from (_STEP * 2 + line for line in loads(operand, copy, (name, start, extent), origins, around))
+        if instruction.is_rounded:
+            yield f"{_STEP * 2}{around.use(f'round_matrices_{instruction.number}')}({name}[e1]);"
+        yield f"{_STEP}}}"
     yield f"{_STEP}#pragma unroll"
     yield f"{_STEP}for (int e1 = 0; e1 < {m}; e1++)"
     yield f"{_STEP * 2}#pragma unroll"
     yield f"{_STEP * 2}for (int e2 = 0; e2 < {n}; e2++)"
-    multiply = around.use(f"multiply_matrices_{instruction.operand.name}")
+    multiply = around.use(f"multiply_matrices_{instruction.number}")
     yield f"{_STEP * 3}{multiply}({held}[e1][e2], left[e1], &right[e2 / 2][e2 % 2 * 2]);"
     yield "}"
 
 
-def _loads(
-    operand: Operand, copy: VectorCopy, side: tuple[str, str, int, int], origins: Sequence[tuple[int, int]], around: Surroundings
-) -> Iterator[str]:
-    """Yields the C lines by which a warp loads an operand's small matrices from shared memory, four parts of 8 x 8 at once. Lane t
-    tells where row t % 8 of part t // 8 is; a transposed load gives the lanes columns in place of rows.
+def _steps(found: Fragments) -> str:
+    """Returns how many steps of a chunk are lines of their own, behind a space; "" for all. With numbers that are rounded, registers
+    suffice for two, or for one where the right operand comes by matrix loads, so that nothing spills on any architecture.
+    """
+    if not found.instruction.is_rounded:
+        return ""
+    return " 2" if found.has_words(found.right) else " 1"
 
-    side: the name of the registers, that of the warp's first row in the block, how many loads there are, and the rows of each.
+
+def _loads(
+    operand: Operand, copy: VectorCopy, side: tuple[str, str, int], origins: Sequence[tuple[int, int]], around: Surroundings
+) -> Iterator[str]:
+    """Yields the C lines by which a warp loads an operand's small matrices from shared memory, four parts of 8 rows of 16 bytes at once.
+    Lane t tells where row t % 8 of part t // 8 is; a transposed load gives the lanes columns of numbers of 16 bits in place of rows.
+
+    The order of elements in rows that follow one another repeats itself after eight, so that it is that of the lane's number, which is the
+    same in all loads.
+
+    side: the name of the registers, that of the warp's first row in the block, and the rows of each load.
     origins: row and column, in a small matrix, of each part.
     """
-    name, start, count, extent = side
+    name, start, extent = side
     rows, columns = (_by_bits("lane", table, 8) for table in zip(*origins))
     row, column = (f"e0 + lane % 8{columns}", f"{start} + e1*{extent}{rows}") if operand.across else (
         f"{start} + e1*{extent} + lane % 8{rows}",
         f"e0{columns}",
     )  # fmt: skip
     load = around.use("load_matrices_transposed" if operand.across else "load_matrices")
+    yield f"{load}({name}[e1], &{copy.name}[slot][{row}][{operand.order.text('lane', column)}]);"
+
+
+def _words(
+    operand: Operand, copy: VectorCopy, side: tuple[str, str, int], origins: Sequence[tuple[int, int]], around: Surroundings
+) -> Iterator[str]:
+    """Yields the C lines by which lanes load the numbers of 32 bits of an operand whose rows in shared memory are iterations of the loop:
+    lane t has row t // 4 and column t % 4 of each of four parts. The order repeats itself after four rows, as in `_loads`.
+    """
+    name, start, extent = side
+    rows, columns = (_by_bits("e3", table) for table in zip(*origins))
     yield "#pragma unroll"
-    yield f"for (int e1 = 0; e1 < {count}; e1++) {{"
-    yield f"{_STEP}const int e2 = {row};"
-    yield f"{_STEP}{load}({name}[e1], &{copy.element('slot', 'e2', column)});"
+    yield "for (int e3 = 0; e3 < 4; e3++) {"
+    column = operand.order.text("lane", f"{start} + e1*{extent} + lane / 4{rows}")
+    yield f"{_STEP}{name}[e1][e3] = __float_as_uint({copy.name}[slot][e0 + lane % 4{columns}][{column}]);"
     yield "}"

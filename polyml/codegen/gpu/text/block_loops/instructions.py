@@ -1,7 +1,8 @@
 """Device functions that are instructions of NVIDIA's GPUs: asynchronous copies to shared memory, and matrix instructions.
 
 `copy_vector` copies 16 bytes, so many at once, without waiting (cp.async) unless that is less than 4, so that a later `wait_for_copies_N` has
-to follow; elements from `count` on are zeros. `copy_element` copies 4 or 8 bytes without waiting. NVIDIA, PTX ISA 8.5, 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
+to follow; elements from `count` on are zeros. `copy_element` copies 4 or 8 bytes without waiting. `round_matrices_tf32` rounds four numbers of
+float32 to 11 bits, to nearest, ties away from zero. NVIDIA, PTX ISA 8.5, 9.7.9.21 "cvt", 9.7.9.25 "Asynchronous copy" and 9.7.14 "Warp Level Matrix Instructions".
 """
 
 from __future__ import annotations
@@ -71,6 +72,13 @@ __device__ void NAME(unsigned int *to, const void *from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.TRANSshared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"((unsigned int)__cvta_generic_to_shared(from)) : "memory");
 }"""
+_ROUND = """
+__device__ void round_matrices_tf32(unsigned int *values)
+{
+    #pragma unroll
+    for (int e = 0; e < 4; e++)
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(values[e]) : "f"(__uint_as_float(values[e])));
+}"""
 _MULTIPLY = """
 __device__ void multiply_matrices_TYPE(float *sums, const unsigned int *left, const unsigned int *right)
 {
@@ -87,6 +95,7 @@ def instruction(name: str) -> str | None:
         "copy_element": _COPY_ELEMENT,
         "copy_element_or_zero": _COPY_ELEMENT_OR_ZERO,
         "commit_copies": _COMMIT_COPIES,
+        "round_matrices_tf32": _ROUND,
         "load_matrices": _LOAD.replace("NAME", "load_matrices").replace("TRANS", ""),
         "load_matrices_transposed": _LOAD.replace("NAME", "load_matrices_transposed").replace("TRANS", "trans."),
     }
@@ -101,7 +110,7 @@ def instruction(name: str) -> str | None:
         made = _STORE_VECTOR.replace("FUNCTION", name).replace("TYPE", element).replace("VECTOR", vector)
         made = made.replace("PARAMETERS", ", ".join(f"{element} {each}" for each in values))
         return made.replace("VALUES", ", ".join(values)).lstrip("\n")
-    multiply = {f"multiply_matrices_{dtype.name}": each for dtype, each in INSTRUCTIONS.items()}.get(name)
+    multiply = {f"multiply_matrices_{each.number}": each for each in INSTRUCTIONS.values()}.get(name)
     if multiply is None:
         return None
-    return _MULTIPLY.replace("NAME", multiply.name).replace("TYPE", multiply.operand.name).lstrip("\n")
+    return _MULTIPLY.replace("NAME", multiply.name).replace("TYPE", multiply.number).lstrip("\n")
