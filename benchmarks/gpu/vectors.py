@@ -196,6 +196,39 @@ def _conversions() -> Iterator[Instruction]:
     with np.errstate(over="ignore"):
         floats = doubles.astype(np.float32)
     yield _conversion("half_of_float", "float", "unsigned short", "__half_as_ushort(__float2half(A[e]))", floats, np.uint16)
+    yield _rounding()
+
+
+def _rounding() -> Instruction:
+    """cvt.rna.tf32: numbers of tf32, and such that are a quarter, half and nearly half of a unit above, of all exponents; the ends; NaN."""
+    rng = np.random.default_rng(5)
+    numbers = rng.integers(0, 1 << 19, 200, dtype=np.uint32) << 13
+    ends = [
+        0x00000000,
+        0x00000001,
+        0x00000FFF,
+        0x00001000,
+        0x007FFFFF,
+        0x7F7FE000,
+        0x7F7FEFFF,
+        0x7F7FF000,
+        0x7F7FFFFF,
+        0x7F800000,
+        0x7FC00000,
+        0x7FFFFFFF,
+    ]
+    below = np.array([0, 0x800, 0xFFF, 0x1000, 0x1001, 0x1FFF], np.uint32)
+    finite = numbers[numbers & 0x7F800000 != 0x7F800000]
+    bits = np.concatenate(
+        [(finite[:, None] | below).ravel(), *(np.array(ends, np.uint32) | sign for sign in (np.uint32(0), np.uint32(1 << 31)))]
+    )
+    lines = f"""    for (int e = threadIdx.x; e < {len(bits)}; e += 32) {{
+        unsigned int r;
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(__uint_as_float(A[e])));
+        B[e] = r;
+    }}"""
+    text = f"{_HEAD}cvt_rna_tf32(const unsigned int *A, unsigned int *B)\n{{\n{lines}\n}}\n"
+    return Instruction("cvt_rna_tf32", text, (bits,), ((len(bits),), np.uint32))
 
 
 def _conversion(name: str, source: str, to: str, call: str, values: np.ndarray, result: type) -> Instruction:

@@ -7,7 +7,7 @@ where there is one.
 --emulate [--random N] [--order forward|backward|seeded] runs them in the emulator instead, and prints each that is wrong, that is not run
 or that makes a mistake, such as a race. The exit status is 1 where one is wrong.
 
---mutate leaves out each barrier of 13 kernels in turn, moves each bound by one, and undoes each swizzle on one side, and prints which of these
+--mutate leaves out each barrier of 15 kernels in turn, moves each bound by one, and undoes each swizzle on one side, and prints which of these
 mistakes nobody notices. The exit status is 1 where there is no known reason for that.
 
 --predicted prints, for eleven kernels, the requests, sectors, wavefronts and bank conflicts that the report on a GPU predicts beside those that the
@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--emulate", action="store_true", help="run them in the emulator (tests/cuda/emulator)")
     parser.add_argument("--order", default="forward", choices=ORDERS, help="in which the emulated threads of a block run")
     parser.add_argument("--tile", metavar="TX,TY,IX,IY", help="threads along x and y and iterations of each, of register tiles")
-    parser.add_argument("--mutate", action="store_true", help="try mistakes in 13 kernels, which the emulator has to find")
+    parser.add_argument("--mutate", action="store_true", help="try mistakes in 15 kernels, which the emulator has to find")
     parser.add_argument("--predicted", action="store_true", help="compare the report on a GPU with the emulator and ptxas")
     options = parser.parse_args()
     if options.predicted:

@@ -6,7 +6,7 @@ import pytest
 import polyml
 from tests.cuda.compiler import ARCHITECTURES, compiled, instructions, nvcc, tool
 from tests.cuda.programs import random_texts, texts
-from tests.gpu import kernels, sums
+from tests.gpu import kernels, sums, tf32
 from tests.opencl.test_complex import functions, power
 from tests.opencl.test_opencl import conversions, float_operations, integer_operations
 
@@ -66,6 +66,29 @@ def test_a_product_of_halves_is_matrix_instructions_fed_by_matrix_loads_and_asyn
         return sum(number for name, number in counted.items() if name.startswith(start))
 
     assert of("HMMA.16816.F32") == 128 and of("LDSM.16.M88.4") == 16 and of("LDSM.16.MT88.4") == 16
+    assert of("LDGSTS.E.BYPASS.128") == 18 and of(("LDL", "STL")) == 0
+
+
+@pytest.mark.skipif(tool("nvdisasm") is None, reason="there is no nvdisasm")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name, by_matrices, by_words", [
+    ("product", 4, 16),
+    ("left_transposed", 0, 32),
+    ("right_transposed", 8, 0),
+    ("both_transposed", 4, 16),
+])  # fmt: skip
+def test_a_product_of_tf32_is_matrix_instructions_and_spills_nothing(name, by_matrices, by_words, architecture):
+    """For each step of a chunk, 32 products of 16 x 8 x 8."""
+    text = polyml.kernel(tf32.PRODUCTS[name][0], tf32=True).inspect_cuda(*["f32[:, :]"] * 3)
+    assert all(each.registers <= 255 and not each.spilled and not each.stack_bytes for each in compiled(text, architecture, nvcc()))
+    counted = instructions(usual(text), architecture, nvcc(), tool("nvdisasm"))
+
+    def of(start):
+        return sum(number for name, number in counted.items() if name.startswith(start))
+
+    steps = of("HMMA.1688.F32.TF32") // 32
+    assert steps in (1, 2) and of("HMMA") == 32 * steps
+    assert of("LDSM.16.M88.4") == of("LDSM") == by_matrices * steps and counted["LDS"] == by_words * steps and of("LDS.") == 0
     assert of("LDGSTS.E.BYPASS.128") == 18 and of(("LDL", "STL")) == 0
 
 

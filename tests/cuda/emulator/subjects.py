@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.cuda.emulator.mutations import Mutation
 from tests.cuda.emulator.survivors import Arguments, Subject
-from tests.gpu import kernels, sums
+from tests.gpu import kernels, sums, tf32
 from tests.opencl import footprints
 
 _ORDER = ("barrier", "wait", "swizzle")  # mutations of kernels whose sizes here do not make every bound decide something
@@ -22,8 +22,8 @@ EQUIVALENT = (
     (r"; (\w+_chunk) < @.*; \1 \+= ", 1, "a chunk that begins where the loop ends copies nothing and sums up nothing"),
     (r"if \(\w+_chunk \+ \d+ < @", 1, "a chunk that begins where the loop ends copies nothing"),
     (r"if \(\w+_chunk >= @0\)", -1, "chunks begin at multiples of their size"),
-    (r"halves_0: if \(plain && .* <= @", 1, "rows of whole vectors end with a chunk, or some iterations before"),
-    (r"for \(int (\w+) = 0; \1 < @(?:32|64); \1 \+= 16\)", -1, "steps of 16 end where they did"),
+    (r"(?:halves|product)_0: if \(plain && .* <= @", 1, "rows of whole vectors end with a chunk, or some iterations before"),
+    (r"for \(int (\w+) = 0; \1 < @(?:32|64); \1 \+= (?:8|16)\)", -1, "steps of 8 or 16 end where they did"),
     (r": for \(int e = 0; e < @8; e\+\+\)", 1, "a copy more puts zeros into the padding of a tile"),
     (r"if \(k_chunk \+ 16 <= @", 1, "what is copied beyond the end of the loop is zero, and adds nothing"),
     (r"for \(int k = 0; k < @\w+ - k_chunk; ", 1, "what is copied beyond the end of the loop is zero, and adds nothing"),
@@ -141,6 +141,8 @@ def subjects() -> tuple[Subject, ...]:
     return (
         Subject("gemm", kernels.gemm, _products(kernels.gemm, "nk", "km", *sizes)),
         Subject("halves", halves, _products(halves, "nk", "km", *sizes, (64, 64, 64), (64, 64, 41), dtype=ml_dtypes.bfloat16)),
+        Subject("tf32", tf32.product, _products(tf32.product, "nk", "km", *sizes, (64, 64, 64), (64, 64, 41), (64, 64, 68)), settings={"tf32": True}),
+        Subject("tf32_transposed", tf32.both_transposed, _products(tf32.both_transposed, "kn", "mk", *sizes, (64, 64, 64), (64, 64, 41)), _ORDER, {"tf32": True}),
         Subject("syr2k", syr2k, tuple((_numbers(n, n), _numbers(n, k), _numbers(n, k)) for n, k in ((64, 16), (63, 17), (32, 1), (64, 15), (65, 33), (36, 5)))),
         Subject("transpose", kernels.transpose, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((64, 32), (31, 33), (33, 31), (33, 65), (40, 40)))),
         Subject("turned", footprints.turned, tuple((_numbers(n, m), _numbers(m, n)) for n, m in ((66, 67), (65, 65))), _ORDER),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,12 +27,14 @@ class Subject:
 
     runs: arguments of calls, which together reach all that it does, for bounds at sizes where each decides something.
     kinds: which mutations are tried.
+    settings: of polyml, for the kernel.
     """
 
     name: str
     function: Callable[..., object]
     runs: tuple[Arguments, ...]
     kinds: tuple[str, ...] = KINDS
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class _Switchable(Emulator):
 def tried(subject: Subject, kinds: Sequence[str] = KINDS) -> Iterator[Tried]:
     """Yields what became of each mutation of some kinds. Raises ValueError where the kernel without a mutation is wrong."""
     device = _Switchable(Run(most_seconds=2))
-    kernel = polyml.kernel(subject.function, target="cuda", fallback="error")
+    kernel = polyml.kernel(subject.function, target="cuda", fallback="error", **subject.settings)
     plain = []
     with emulated(device):
         for arguments in subject.runs:

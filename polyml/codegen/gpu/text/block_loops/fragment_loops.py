@@ -169,7 +169,7 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
     """
     instruction, (m, n) = found.instruction, found.parts
     left, right = copies
-    yield f"#pragma unroll{_steps(found)}"
+    yield f"#pragma unroll{_steps(found, around)}"
     yield f"for (int e0 = 0; e0 < {found.length}; e0 += {instruction.depth}) {{"
     yield f"{_STEP}unsigned int left[{m}][4], right[{n // 2}][4];"
     one, other = instruction.left.origins, instruction.right.origins
@@ -195,13 +195,13 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
     yield "}"
 
 
-def _steps(found: Fragments) -> str:
-    """Returns how many steps of a chunk are lines of their own, behind a space; "" for all. With numbers that are rounded, registers
-    suffice for two, or for one where the right operand comes by matrix loads, so that nothing spills on any architecture.
+def _steps(found: Fragments, around: Surroundings) -> str:
+    """Returns how many steps of a chunk are lines of their own, behind a space; "" for all. With numbers that are rounded, registers suffice
+    for two where sums are not loaded, and else for one, so that nothing spills on any architecture.
     """
     if not found.instruction.is_rounded:
         return ""
-    return " 2" if found.has_words(found.right) else " 1"
+    return " 1" if found.sums.is_loaded(around.scop) else " 2"
 
 
 def _loads(

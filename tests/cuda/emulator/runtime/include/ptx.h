@@ -50,14 +50,15 @@ EMU_INLINE void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(float& d0
     d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
 }
 
-// To tf32, 10 bits of mantissa: to nearest, ties away from zero (rna) or to even (rn).
+// To tf32, 10 bits of mantissa: to nearest, ties away from zero (rna) or to even (rn). Infinities and NaN lose the bits that tf32 has not, as in
+// the instructions that ptxas makes of it for sm_80, sm_90 and sm_100 (FSETP, IADD, LOP3).
 EMU_INLINE void ptx_cvt_rna_tf32_f32(unsigned& to, float from) {
     unsigned bits = __float_as_uint(from);
-    to = from != from ? bits : (bits + 0x1000) & 0xffffe000;
+    to = (bits + ((bits & 0x7f800000) == 0x7f800000 ? 0 : 0x1000)) & 0xffffe000;
 }
 EMU_INLINE void ptx_cvt_rn_tf32_f32(unsigned& to, float from) {
     unsigned bits = __float_as_uint(from);
-    to = from != from ? bits : (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+    to = (bits + ((bits & 0x7f800000) == 0x7f800000 ? 0 : 0xfff + (bits >> 13 & 1))) & 0xffffe000;
 }
 
 template <class P>
