@@ -78,7 +78,7 @@ def test_a_product_of_halves_is_matrix_instructions_fed_by_matrix_loads_and_asyn
     ("both_transposed", 4, 16),
 ])  # fmt: skip
 def test_a_product_of_tf32_is_matrix_instructions_and_spills_nothing(name, by_matrices, by_words, architecture):
-    """For each step of a chunk, 32 products of 16 x 8 x 8."""
+    """In each of four steps of a chunk, 32 products of 16 x 8 x 8."""
     text = polyml.kernel(tf32.PRODUCTS[name][0], tf32=True).inspect_cuda(*["f32[:, :]"] * 3)
     assert all(each.registers <= 255 and not each.spilled and not each.stack_bytes for each in compiled(text, architecture, nvcc()))
     counted = instructions(usual(text), architecture, nvcc(), tool("nvdisasm"))
@@ -86,9 +86,8 @@ def test_a_product_of_tf32_is_matrix_instructions_and_spills_nothing(name, by_ma
     def of(start):
         return sum(number for name, number in counted.items() if name.startswith(start))
 
-    steps = of("HMMA.1688.F32.TF32") // 32
-    assert steps in (1, 2) and of("HMMA") == 32 * steps
-    assert of("LDSM.16.M88.4") == of("LDSM") == by_matrices * steps and counted["LDS"] == by_words * steps and of("LDS.") == 0
+    assert of("HMMA.1688.F32.TF32") == of("HMMA") == 4 * 32
+    assert of("LDSM.16.M88.4") == of("LDSM") == 4 * by_matrices and counted["LDS"] == 4 * by_words and of("LDS.") == 0
     assert of("LDGSTS.E.BYPASS.128") == 18 and of(("LDL", "STL")) == 0
 
 

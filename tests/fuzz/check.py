@@ -69,13 +69,13 @@ def _check(program: Program, engines: Sequence[str], note: Callable[[str], None]
     wanted = [expected(program, run) for run in range(len(program.sizes))]
     raised = sum(w.error is not None for w in wanted)
     inexact = is_inexact(program.source)
-    limits: dict[int, Bounds] = {}
+    limits: dict[tuple[int, bool], Bounds] = {}
     refusal = None
 
-    def limit(run: int) -> Bounds:
-        if run not in limits:
-            limits[run] = bounds(program, run)
-        return limits[run]
+    def limit(run: int, rounds: bool) -> Bounds:
+        if (run, rounds) not in limits:
+            limits[run, rounds] = bounds(program, run, rounds)
+        return limits[run, rounds]
 
     for name in engines:
         engine = engine_table.ENGINES[name]
@@ -99,7 +99,7 @@ def _check(program: Program, engines: Sequence[str], note: Callable[[str], None]
             if name == "interpret" and departs(want, got):
                 wanted[run] = got
                 continue
-            found = _judge(program, engine, run, want, got, limit(run) if loose else None)
+            found = _judge(program, engine, run, want, got, limit(run, engine.rounds) if loose else None)
             if found is not None and found.kind == "refused":
                 refusal = refusal or found
                 break

@@ -16,13 +16,15 @@ from tests.fuzz.program import Program, make_arguments
 class Engine:
     """prepare(function, program) -> callable, once per program; raises PolymlError to refuse.
 
-    reorders: floats may differ within the reduction bound. checks_first: nothing is written when a bound is violated.
+    reorders: floats may differ within the reduction bound. rounds: the bound is that of operations with 11 bits, where there is float32.
+    checks_first: nothing is written when a bound is violated.
     """
 
     name: str
     prepare: Callable[[FunctionType, Program], Callable]
     reorders: bool = False
     checks_first: bool = True
+    rounds: bool = False
 
 
 def _interpreter(function: FunctionType, program: Program) -> Callable:
@@ -135,6 +137,21 @@ def _on_device(in_turn: bool) -> Callable[[FunctionType, Program], Callable]:
         return runner
 
     return prepare
+
+
+def _on_tensor_cores(function: FunctionType, program: Program) -> Callable:
+    """CUDA with products of float32 on tensor cores, in blocks of one warp, of which even small programs have some whole ones."""
+    from unittest.mock import patch
+
+    from polyml.schedule.gpu import launch_plan
+
+    kernel = _compiled(target="cuda", tf32=True)(function, program)
+
+    def runner(*arguments):
+        with patch.object(launch_plan, "TILE_OF_HALVES", ((8, 4), (4, 4))):
+            return kernel(*arguments)
+
+    return runner
 
 
 def _with_device_arrays(function: FunctionType, program: Program) -> Callable:
@@ -330,6 +347,7 @@ _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl-arrays", _with_device_arrays),
     Engine("opencl-teams", _with_teams, reorders=True),
     Engine("cuda", _compiled(fp="strict", target="cuda")),
+    Engine("cuda-tf32", _on_tensor_cores, reorders=True, rounds=True),
 )
 NAMES = tuple(engine.name for engine in _ALL)
 SCRIPTS = tuple(engine.name for engine in _SCRIPTS)

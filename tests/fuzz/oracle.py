@@ -67,12 +67,14 @@ class Bounds:
     unstable: str = ""
 
 
-def bounds(program: Program, run: int) -> Bounds:
-    """A priori bounds for any order of the program's reductions, with or without contraction."""
+def bounds(program: Program, run: int, rounds: bool = False) -> Bounds:
+    """A priori bounds for any order of the program's reductions, with or without contraction. rounds: of operations in float32 with operands
+    that are rounded to 11 bits (tf32), each of which is off by 2**-11.
+    """
     arguments = make_arguments(program, run)
     shared = {id(a): tolerance.bounded(a) for a in arguments}
     narrow = "32" in program.source or any(a.element == "f32" for a in program.arguments)
-    tolerance.Number.compute_in(np.float32 if narrow else np.float64)
+    tolerance.Number.compute_in(np.float32 if narrow else np.float64, 2.0**-10 if narrow and rounds else 0.0)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -38,9 +38,9 @@ class Number:
     eps, largest = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).max)
 
     @classmethod
-    def compute_in(cls, dtype: type) -> None:
-        """Set the precision of all numbers."""
-        cls.eps, cls.largest = float(np.finfo(dtype).eps), float(np.finfo(dtype).max)
+    def compute_in(cls, dtype: type, eps: float = 0.0) -> None:
+        """Set the precision of all numbers. eps: another one than the type's; 0: the type's."""
+        cls.eps, cls.largest = eps or float(np.finfo(dtype).eps), float(np.finfo(dtype).max)
 
     def __init__(self, value: float, magnitude: float | None = None, roundings: int = 0):
         self.value = value

@@ -50,7 +50,7 @@ def outcomes(only: str = "", seeds: Iterable[int] = (), run: Run = Run()) -> Ite
 
 def _random(seed: int) -> Outcome:
     try:
-        outcome = check(program(seed), ["cuda"])
+        outcome = check(program(seed), ["cuda", "cuda-tf32"])
     except FaultsFound as found:
         return Outcome(f"random {seed}", str(found))
     reason = outcome.detail or outcome.reason

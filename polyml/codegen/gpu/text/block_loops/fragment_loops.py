@@ -81,7 +81,10 @@ def _stores(found: Fragments, held: str, ends: Sequence[End], around: Surroundin
         where = has_first(ends).substitute({found.columns.start: variable(found.columns.start) + more})
         return [f"if ({condition(around.renamed(where), around.use)})", _STEP + line] if ends else [line]
 
-    single = _for_sums(found, around, tested(f"{_sum(found, around)} = {_register(held)};"))
+    again = _again(found, around)
+    for block, name in again.items():
+        yield f"const {around.dialect.index} {name} = {around.use('again')}({block});"
+    single = _for_sums(found, around, tested(f"{_sum(found, around)} = {_register(held)};"), blocks=again)
     if not found.has_pairs:
         yield from single
         return
@@ -93,11 +96,18 @@ def _stores(found: Fragments, held: str, ends: Sequence[End], around: Surroundin
     tests += [f"{end.count} % 2 == 0" for end in ends if end.axis is found.columns]
     yield f"if ({' && '.join(tests)}) {{"
     pair = f"{around.use('store_pair_f32')}(&{_sum(found, around)}, {_register(held)}, {_register(held, 1)});"
-    yield from (_STEP + line for line in _for_sums(found, around, tested(pair, 1), 2))
+    yield from (_STEP + line for line in _for_sums(found, around, tested(pair, 1), 2, again))
     yield "}"
     yield "else {"
     yield from (_STEP + line for line in single)
     yield "}"
+
+
+def _again(found: Fragments, around: Surroundings) -> dict[str, str]:
+    """Returns { name of a block's first iteration -> the same, in a variable that compilers know nothing of } where sums are loaded, so that
+    they do not keep the addresses and tests of these in registers for the stores while the loop runs.
+    """
+    return {each.block: f"{each.block}_again" for each in (found.rows, found.columns)} if found.sums.is_loaded(around.scop) else {}
 
 
 def shared_array(operand: Operand, name: str, around: Surroundings) -> SharedArray:
@@ -128,9 +138,13 @@ def _at_first_item(found: Fragments) -> list[Affine]:
     return [each.substitute({item: Affine() for item, _ in found.sums.items}) for each in found.sums.subscripts]
 
 
-def _for_sums(found: Fragments, around: Surroundings, lines: Sequence[str], step: int = 1) -> Iterator[str]:
+def _for_sums(
+    found: Fragments, around: Surroundings, lines: Sequence[str], step: int = 1, blocks: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     """Yields C lines that run lines for each sum that a lane has, with the sum's row and column under the names of the thread's first
     iterations.
+
+    blocks: { name of a block's first iteration -> the variable that has it }.
     """
     layout, index = found.instruction.sums, around.dialect.index
     indent = ""
@@ -141,8 +155,8 @@ def _for_sums(found: Fragments, around: Surroundings, lines: Sequence[str], step
         indent += _STEP
     row = f"{_warp_row(found)} + e0*{found.instruction.rows} + lane / 4{_by_bits('e2', layout.rows)}"
     column = f"{_warp_column(found)} + e1*{found.instruction.columns} + lane % 4 * {layout.step}{_by_bits('e2', layout.columns)}"
-    yield f"{indent}const {index} {named(found.rows.start)} = {found.rows.block} + {row};"
-    yield f"{indent}const {index} {named(found.columns.start)} = {found.columns.block} + {column};"
+    for axis, place in ((found.rows, row), (found.columns, column)):
+        yield f"{indent}const {index} {named(axis.start)} = {blocks.get(axis.block, axis.block)} + {place};"
     yield from (indent + line for line in lines)
     yield indent[len(_STEP) :] + "}"
 
@@ -169,7 +183,7 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
     """
     instruction, (m, n) = found.instruction, found.parts
     left, right = copies
-    yield f"#pragma unroll{_steps(found, around)}"
+    yield "#pragma unroll"
     yield f"for (int e0 = 0; e0 < {found.length}; e0 += {instruction.depth}) {{"
     yield f"{_STEP}unsigned int left[{m}][4], right[{n // 2}][4];"
     one, other = instruction.left.origins, instruction.right.origins
@@ -193,15 +207,6 @@ def _chunk(found: Fragments, copies: Sequence[VectorCopy], held: str, around: Su
     multiply = around.use(f"multiply_matrices_{instruction.number}")
     yield f"{_STEP * 3}{multiply}({held}[e1][e2], left[e1], &right[e2 / 2][e2 % 2 * 2]);"
     yield "}"
-
-
-def _steps(found: Fragments, around: Surroundings) -> str:
-    """Returns how many steps of a chunk are lines of their own, behind a space; "" for all. With numbers that are rounded, registers suffice
-    for two where sums are not loaded, and else for one, so that nothing spills on any architecture.
-    """
-    if not found.instruction.is_rounded:
-        return ""
-    return " 1" if found.sums.is_loaded(around.scop) else " 2"
 
 
 def _loads(
