@@ -96,15 +96,20 @@ def registers(nodes: tuple[Node, ...], scop: Scop, items: Mapping[str, int]) -> 
 
 def _is_start(node: Node, held: Registers, scop: Scop, table: AccessTable) -> bool:
     """Returns whether the node gives values to all elements in registers and does nothing else: it reads no other element, and nothing can
-    fail, whatever the elements are.
+    fail, whatever the elements are. It has no loops but those over items: another one may have no iterations, and has registers itself.
     """
     runs = list(_runs((node,), {}, dict(held.items)))
-    return None not in runs and all(
-        never_fails(scop.statements[run[0].statement].value)
-        and scop.statements[run[0].statement].write.array == held.array
-        and all((each.array, subscripts) == (held.array, held.subscripts) for each, subscripts in _accesses(*run, scop, table))
-        for run in runs
-        if run is not None
+    is_in_items = all(each.name in dict(held.items) for each in loops((node,)))
+    return (
+        is_in_items
+        and None not in runs
+        and all(
+            never_fails(scop.statements[run[0].statement].value)
+            and scop.statements[run[0].statement].write.array == held.array
+            and all((each.array, subscripts) == (held.array, held.subscripts) for each, subscripts in _accesses(*run, scop, table))
+            for run in runs
+            if run is not None
+        )
     )
 
 

@@ -91,3 +91,21 @@ def test_registers_are_filled_once_for_loops_in_loops():
     assert loops_of(in_the_first_row, (9, 9), (4, 5)) == [(["k", "m"], "A_0 >= 1 and A_1 >= 2")]
     assert loops_of(of_rows, (9, 9, 4), (4, 5)) == [(["m"], "A_1 >= 1")]
     assert loops_of(footprints.triangles, (9, 7), (7, 9), (9, 9)) == [(["m"], "A_1 >= c0 + 3")]
+
+
+def twice(C, A):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[0]):
+                C[i, j] = C[i, j] * C[i, j]
+            for k in range(1, A.shape[0]):
+                C[i, j] = C[i, j] + C[i, j]
+
+
+def test_each_of_two_loops_has_registers_of_its_own():
+    """The first one may have no iterations, and then gives the second one no values."""
+    given, _ = problem(twice, np.zeros((9, 9)), np.zeros(5))
+    nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
+    program = gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], (4, 2), ()) for n in nests])
+    (launch,) = program.launches.values()
+    assert [each.start for version in launch.versions for each in version.registers] == [(), ()]
