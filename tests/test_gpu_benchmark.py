@@ -17,7 +17,15 @@ from benchmarks.gpu.cases import SMALL, WHOLE, Case, cases
 from tests.opencl.test_opencl import pytestmark as on_devices
 
 ROOT = Path(__file__).parent.parent
-NAMES = ("GEMM f32 250", "GEMM bf16 250", "softmax 61 x 67", "layernorm 61 x 67", "jacobi-2d sweep 131", "ResNet-50 conv2_1a")
+NAMES = (
+    "GEMM f32 250",
+    "GEMM tf32 250",
+    "GEMM bf16 250",
+    "softmax 61 x 67",
+    "layernorm 61 x 67",
+    "jacobi-2d sweep 131",
+    "ResNet-50 conv2_1a",
+)
 
 
 class Processor:
@@ -90,7 +98,7 @@ def test_a_wrong_result_and_a_kernel_that_is_not_run_are_told():
 
 def test_sizes_are_multiples_of_tiles_and_others_too():
     names = [each.name for each in cases(WHOLE)]
-    assert len(names) == len(set(names)) and {"GEMM f32 4096", "GEMM f32 8192", "GEMM bf16 4000"} <= set(names)
+    assert len(names) == len(set(names)) and {"GEMM f32 4096", "GEMM f32 8192", "GEMM tf32 8192", "GEMM bf16 4000"} <= set(names)
     assert sum(name.startswith("ResNet-50") for name in names) == 25
 
 

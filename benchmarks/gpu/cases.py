@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any  # tensors of PyTorch
 
@@ -28,6 +28,7 @@ class Case:
     library: the same by PyTorch, a function of (torch, the arguments without the result) that returns a new result.
     reference: the same by NumPy in float64, where PyTorch does not compute it.
     tolerance: how far results may be from the reference, as a part of its largest number.
+    tf32: whether operands may be rounded to 11 bits, by polyml and by the libraries.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Case:
     reference: Callable[..., np.ndarray]
     tolerance: float = 1e-5
     is_product: bool = field(default=False)
+    tf32: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def cases(sizes: Sizes) -> Iterator[Case]:
     """Yields all cases."""
     for n in sizes.products:
         yield _product("GEMM f32", programs.product, np.float32, n, 1e-4)
+    for n in sizes.products:
+        yield replace(_product("GEMM tf32", programs.product, np.float32, n, 2e-3), tf32=True)
     for n in sizes.products:
         yield _product("GEMM bf16", programs.product_of_halves, ml_dtypes.bfloat16, n, 1e-4)
     for shape in sizes.rows:

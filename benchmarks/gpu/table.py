@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,22 @@ class Row:
 def rows(cases: Sequence[Case], device: Device, repeats: int, compiles: bool = True) -> Iterator[Row]:
     """Yields the row of each case. compiles: whether torch.compile is measured too."""
     for case in cases:
-        yield _row(case, device, repeats, compiles)
+        with _rounding(case, device):
+            yield _row(case, device, repeats, compiles)
+
+
+@contextmanager
+def _rounding(case: Case, device: Device) -> Iterator[None]:
+    """PyTorch rounds operands in this context if the case does."""
+    products = None if device.torch is None else device.torch.backends.cuda.matmul
+    before = products and products.allow_tf32
+    if products:
+        products.allow_tf32 = case.tf32
+    try:
+        yield
+    finally:
+        if products:
+            products.allow_tf32 = before
 
 
 def header() -> list[str]:
@@ -59,7 +76,7 @@ def _row(case: Case, device: Device, repeats: int, compiles: bool) -> Row:
     shape, kind = case.result
     size = sum(each.nbytes for each in given) + int(np.prod(shape)) * np.dtype(kind).itemsize
     sets = rotated(lambda: [device.array(each) for each in (np.zeros(shape, kind), *given)], size, device.cache_bytes)
-    kernel = polyml.kernel(case.kernel, target=device.target, fallback="error", fp="reassociate")
+    kernel = polyml.kernel(case.kernel, target=device.target, fallback="error", fp="reassociate", tf32=case.tf32)
     try:
         kernel(*sets[0])
     except polyml.PolymlError as problem:
@@ -103,18 +120,18 @@ def _others(
             warnings.simplefilter("ignore")
             torch._dynamo.reset()  # or else the eighth row and later ones are not compiled, without a word
             yield "torch.compile", in_turn(torch.compile(lambda *given: case.library(torch, *given)))
-    if case.is_product and (made := _triton(tensors[0][0])):
+    if case.is_product and (made := _triton(tensors[0][0], case.tf32)):
         yield "triton", in_turn(made)
     if case.unit == "GB/s":
         yield "copy", lambda number: tensors[number % len(tensors)][0].copy_(tensors[number % len(tensors)][1])
 
 
-def _triton(tensor: Any) -> Callable[..., object] | None:
-    """Returns the product by Triton, None where Triton or a GPU is missing."""
+def _triton(tensor: Any, tf32: bool) -> Callable[..., object] | None:
+    """Returns the product by Triton, None where Triton or a GPU is missing. tf32: whether it rounds operands."""
     if not tensor.is_cuda:
         return None
     try:
         from benchmarks.gpu.triton_product import product
     except ImportError:
         return None
-    return product
+    return partial(product, precision="tf32" if tf32 else "ieee")
