@@ -66,6 +66,7 @@ QUICK = frozenset(
     ops/test_conv2d.py
     performance/test_throughput.py
     performance/test_trip_counts.py
+    pipeline/gpu/test_rounding.py
     pipeline/test_large_programs.py
     pipeline/test_passes.py::test_every_pass_has_a_test_file_of_its_name
     pipeline/test_passes.py::test_every_pass_says_why_it_stands_where_it_stands

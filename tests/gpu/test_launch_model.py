@@ -4,10 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import polyml
 from polyml.gpu.launch_model import modelled
 from polyml.gpu.register_estimate import registers
 from tests.cuda.compiler import compiled, nvcc
-from tests.gpu import kernels
+from tests.gpu import kernels, tf32
 from tests.gpu.mapping import H100, launches_of, program_of
 
 SQUARE = [(64, 64)] * 3
@@ -110,6 +111,17 @@ def test_matrix_instructions_have_a_roof_of_their_own():
     assert units.place == "f16 tensor" and units.amount == 2 * 4096**3
     assert units.rate.value == H100.tensor_peak("f16").value == 989.4e12
     assert found.conflicts == 0 and found.shared_bytes == 3 * 2 * 128 * 64 * 2
+
+
+@pytest.mark.parametrize("name", tf32.PRODUCTS)
+def test_products_whose_operands_are_rounded_have_the_roof_of_tf32(name):
+    kernel = polyml.kernel(tf32.PRODUCTS[name][0], cache=False, tf32=True)
+    mapped, program, sizes = program_of(kernel, [np.zeros((4096, 4096), np.float32)] * 3)
+    (found,) = modelled(program, mapped, sizes, H100)
+    (units,) = found.roofline.work
+    assert units.place == "tf32 tensor" and units.amount == 2 * 4096**3
+    assert units.rate.value == H100.tensor_peak("tf32").value == 494.7e12
+    assert found.conflicts == 0 and found.shared_bytes == 3 * 2 * 128 * 32 * 4
 
 
 @pytest.mark.skipif(nvcc() is None, reason="there is no nvcc")
