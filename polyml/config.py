@@ -58,6 +58,8 @@ class Options:
         do. Kernels with another target do not. "strict" forbids it.
     compile_budget_s: how many seconds a compilation should take at most, counted in work and not by a clock, so that the same
         budget gives the same code.
+    libraries: whether kernels with target "cuda" may let cuBLAS compute large products of matrices; it sums up their terms in an order of its
+        own.
     cache: whether compiled kernels are kept on disk.
     cache_dir: the absolute path of the cache's folder; None: the user's cache folder.
     cache_size_mb: the size of the cache at most, in megabytes.
@@ -81,6 +83,7 @@ class Options:
     on_defect: str = "simpler"
     tf32: bool = False
     compile_budget_s: int = 10
+    libraries: bool = False
     cache: bool = True
     cache_dir: str | None = None
     cache_size_mb: int = 512
@@ -100,7 +103,7 @@ class Options:
         """Returns the value of `compile_key`, computed once, since counting the cores of this process reads several files."""
         kept = {
             name: getattr(self, name)
-            for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "tf32", "compile_budget_s")
+            for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "tf32", "compile_budget_s", "libraries")
         }
         return Options(**kept, threads=int(self.runs_alone))
 
@@ -220,6 +223,7 @@ _SETTINGS = {
     "on_defect": _choice("simpler", "raise"),
     "tf32": _flag(),
     "compile_budget_s": _count("a whole number of seconds from 1 to 3600", 1, 3600),
+    "libraries": _flag(),
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),

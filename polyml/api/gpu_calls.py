@@ -405,7 +405,8 @@ class OnGpu(Inspected, LeftToPython):
             from polyml.pipeline.gpu.device import Device
 
             options = config.resolve(self.settings)
-            return compile_for_gpu(self._parsed(), types, options, Device(language, in_turn, options.tf32), sizes, self._given)
+            device = Device(language, in_turn, options.tf32, options.libraries)
+            return compile_for_gpu(self._parsed(), types, options, device, sizes, self._given)
 
         return self._compiling(made)
 

@@ -199,7 +199,7 @@ def _with_teams(function: FunctionType, program: Program) -> Callable:
     """
     from unittest.mock import patch
 
-    from polyml.runtime.gpu import host_code
+    from polyml.runtime.gpu.host import code as host_code
     from polyml.runtime.gpu.opencl import OpenCl
 
     kernel = _compiled(target="opencl")(function, program)

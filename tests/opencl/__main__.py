@@ -20,7 +20,7 @@ from polyml import config, kernels
 from polyml.codegen.gpu.text.dialect import OPENCL
 from polyml.errors import CompileError
 from polyml.kernels.arrays import workloads
-from polyml.runtime.gpu import host_code
+from polyml.runtime.gpu.host import code as host_code
 from polyml.runtime.gpu.opencl import OpenCl, OpenClModule
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.gpu import launch_plan

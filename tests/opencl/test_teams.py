@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.runtime.gpu import host_code
+from polyml.runtime.gpu.host import code as host_code
 from polyml.runtime.gpu.opencl import OpenCl
 from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, parts
 from tests.codegen.gpu.rows.test_row_teams import CASES as ROWS

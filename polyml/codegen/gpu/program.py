@@ -35,6 +35,7 @@ from polyml.model.core.scop import Scop
 from polyml.polyhedra import parameter_names
 from polyml.quasi_affine.affine import TRUE, Affine, Condition, negate
 from polyml.quasi_affine.from_isl import condition_expression
+from polyml.schedule.gpu.libraries.products import MatrixProduct
 from polyml.schedule.gpu.loop_roles import GridAxis, Team
 from polyml.schedule.gpu.mapping import BlockCopies, LaunchNest, Mapped
 from polyml.schedule.gpu.team_choice import cost
@@ -134,6 +135,14 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class LibraryProduct:
+    """A LibraryProduct is a part of a launch that a library may compute. rest: the launch that runs the other part then; "": none does."""
+
+    product: MatrixProduct
+    rest: str
+
+
+@dataclass(frozen=True)
 class GpuProgram:
     """A GpuProgram is a SCoP as launches for a GPU.
 
@@ -141,6 +150,7 @@ class GpuProgram:
     order: the host's loops around launches; an instance in them is a launch, with the values of the loops.
     choices: by the name of a launch in `order`, those that may run in its place.
     rows: by the name of a launch in `order`, those that may run in its place and others' together.
+    products: by the name of a launch, what a library may compute in its place.
     """
 
     scop: Scop
@@ -148,12 +158,14 @@ class GpuProgram:
     order: tuple[Node, ...]
     choices: Mapping[str, Choice | TileChoice] = field(default_factory=dict)
     rows: Mapping[str, RowChoice] = field(default_factory=dict)
+    products: Mapping[str, LibraryProduct] = field(default_factory=dict)
 
     @property
     def plain(self) -> tuple[Launch, ...]:
         """The launches of its order, without those that may run in their place."""
-        small = {each.small for each in self.choices.values() if isinstance(each, TileChoice)}
-        return tuple(launch for launch in self.launches.values() if launch.team is None and launch.name not in small)
+        others = {each.small for each in self.choices.values() if isinstance(each, TileChoice)}
+        others |= {each.rest for each in self.products.values()}
+        return tuple(launch for launch in self.launches.values() if launch.team is None and launch.name not in others)
 
     def runs(
         self, name: str, values: Mapping[str, int], choose: Chooser | None = None, choose_rows: RowChooser | None = None
@@ -189,20 +201,29 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], instructions: Instructions
     launches: dict[str, Launch] = {}
     choices: dict[str, Choice | TileChoice] = {}
     rows: dict[str, RowChoice] = {}
-    for number, (name, each) in enumerate(zip(names, mapped)):
+    products: dict[str, LibraryProduct] = {}
+
+    def add(name: str, each: Mapped) -> None:
         launches[name] = _launch(name, each, scop, instructions)
         if each.smaller:
             choices[name] = TileChoice(name, f"{name}_small", (_cost(each.axes), _cost(each.smaller)))
             launches[f"{name}_small"] = _launch(f"{name}_small", each.with_smaller_blocks, scop, instructions)
         if each.team is not None:
             some, choices[name] = _team_launches(name, each.nest, each.team, scop)
-            launches |= {launch.name: launch for launch in some}
+            launches.update({launch.name: launch for launch in some})
+        if each.product is not None:
+            products[name] = LibraryProduct(each.product, f"{name}_rest" if each.rest else "")
+        if each.rest is not None:
+            add(f"{name}_rest", each.rest)
+
+    for number, (name, each) in enumerate(zip(names, mapped)):
+        add(name, each)
         if each.rows is not None:
             members = names[number : number + each.rows.count]
             found, choice = row_launches(name, members, each.rows, scop)
             launches |= {made.name: Launch(made.name, made.host, made.axes, (), team=made.code) for made in found}
             rows |= dict.fromkeys(members, choice)
-    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices, rows)
+    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices, rows, products)
 
 
 def _cost(axes: Sequence[GridAxis]) -> int:

@@ -6,6 +6,7 @@ GpuProgram + LaunchSource   ->   GpuArtifact
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from polyml.codegen.gpu.axes import LaunchAxis, TileChoice
 from polyml.codegen.gpu.program import GpuProgram, Launch
@@ -15,19 +16,20 @@ from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.model.core.scop import Role, Scop
 from polyml.pipeline.gpu.transfers import ALWAYS, needed
 from polyml.quasi_affine.affine import Affine, variable
-from polyml.runtime.gpu.artifact import (
-    DeviceArrayRecord,
-    GpuArtifact,
-    GpuKernel,
+from polyml.runtime.gpu.artifact import DeviceArrayRecord, GpuArtifact, GpuKernel
+from polyml.runtime.gpu.host.nodes import (
     HostChoice,
     HostGuard,
     HostLaunch,
     HostLoop,
     HostNode,
+    HostProduct,
     HostRows,
     HostTiles,
+    MatrixWalk,
 )
 from polyml.runtime.storage.records import record
+from polyml.schedule.gpu.libraries.products import Walk
 
 _GRID_AXES = 3
 
@@ -97,7 +99,7 @@ def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
         return HostGuard(str(node.condition), tuple(_node(each, program, source) for each in node.body))
     if not isinstance(node, Instance):
         raise TypeError(f"the host has no node {node!r}")
-    alone, rows = _chosen(node, program, source), program.rows.get(node.statement)
+    alone, rows = _with_library(node, program, source), program.rows.get(node.statement)
     if rows is None:
         return alone
     own = [each.name for each in rows.variants] if node.statement == rows.leader else []
@@ -106,6 +108,30 @@ def _node(node: Node, program: GpuProgram, source: LaunchSource) -> HostNode:
     launches = tuple(_launch(name, node.point, program, source) for name in own)
     threads, most = zip(*((each.threads, each.most) for each in rows.variants))
     return HostRows((alone,), launches, longest, tuple(counts), threads, most)
+
+
+def _with_library(node: Instance, program: GpuProgram, source: LaunchSource) -> HostNode:
+    """Returns a launch in the host's loops, or what a library computes in its place, as data."""
+    plain, found = _chosen(node, program, source), program.products.get(node.statement)
+    if found is None:
+        return plain
+    at, product = dict(zip(found.product.host, node.point)), found.product
+
+    def walk(each: Walk) -> MatrixWalk:
+        return MatrixWalk(each.array, tuple(str(first.substitute(at)) for first in each.first), each.steps)
+
+    return HostProduct(
+        name=f"{node.statement}_by_library",
+        body=(plain,),
+        rest=(_with_library(replace(node, statement=found.rest), program, source),) if found.rest else (),
+        roles=product.roles,
+        extents=tuple(str(each.substitute(at)) for each in product.extents),
+        result=walk(product.result),
+        left=walk(product.left),
+        right=walk(product.right),
+        alpha=(product.alpha.constant, product.alpha.arguments),
+        beta=(product.beta.constant, product.beta.arguments),
+    )
 
 
 def _chosen(node: Instance, program: GpuProgram, source: LaunchSource) -> HostNode:

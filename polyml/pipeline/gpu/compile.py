@@ -92,6 +92,7 @@ def launches(
         try:
             usual = runner.run(plan, scop, model.dependences, model.reductions, device.traits)
             mapped = tuple(with_block(each, block) for each in usual) if block else usual
+            mapped = runner.run(passes.LIBRARIES, mapped, scop, model.dependences, model.reductions) if device.libraries else mapped
             return mapped, runner.run(passes.GPU_BUILD, scop, mapped, instructions)
         except BudgetExceeded:
             continue
@@ -108,6 +109,8 @@ def _notes(launch: Launch, mapped: Mapped) -> Iterator[str]:
     yield from (f"{launch.name}: {note}" for version in launch.versions for note in version.notes)
     if mapped.rows is not None:
         yield f"{launch.name}: {row_note(mapped.rows)}"
+    if mapped.by_library:
+        yield f"{launch.name}: {mapped.by_library}"
 
 
 def _note(name: str, mapped: Mapped) -> str:

@@ -18,11 +18,13 @@ class Device:
     dialect: "opencl" or "cuda".
     in_turn: whether the device runs the threads of a block one after another, as a processor does.
     tf32: whether products of float32 may round their operands to 11 bits, which CUDA's matrix instructions do.
+    libraries: whether libraries may compute parts of launches.
     """
 
     dialect: str
     in_turn: bool = False
     tf32: bool = False
+    libraries: bool = False
 
     @property
     def operands(self) -> Collection[DType]:

@@ -6,13 +6,13 @@ Expressions of sizes and of the variables of the host's loops are texts, as `run
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Union
 
 from polyml.dtypes import FIXED, PYINT, DType
 from polyml.frontend.syntax import ArgType
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.runtime.gpu.host.nodes import HostNode, launches, products
+from polyml.runtime.gpu.host.nodes_json import node_from_json, node_to_json
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.records import (
     CheckRecord,
@@ -29,7 +29,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 3
+VERSION = 4
 ROLES = ("argument", "local", "result")
 _TYPES = {d.name: d for d in (*FIXED, PYINT)}
 
@@ -56,100 +56,6 @@ class GpuKernel:
     status: bool
     parts: tuple[tuple[str, DType], ...] = ()
     shared_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class HostLaunch:
-    """A host launch starts a kernel on a grid.
-
-    kernel: its name.
-    blocks: how many blocks there are along each axis; where there are none, nothing is started.
-    firsts: along each axis, the number of the first block.
-    integers: the values of sizes and of variables of the host's loops that the kernel has as parameters.
-    given_firsts, given_extents: the axes of which the kernel has the number of the first block, and how many blocks there are, as
-        parameters, behind `integers`.
-    stored: numbers whose product is how many partial results there are of each name.
-    counts: numbers that are at most `MOST_POSITIONS`, or the call is refused.
-    """
-
-    kernel: str
-    blocks: tuple[str, ...]
-    firsts: tuple[str, ...]
-    integers: tuple[str, ...]
-    given_firsts: tuple[int, ...]
-    given_extents: tuple[int, ...]
-    stored: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class HostLoop:
-    """A host loop runs its body for var = max(lower); var <= min(upper); var += step."""
-
-    var: str
-    lower: tuple[str, ...]
-    upper: tuple[str, ...]
-    step: int
-    body: tuple[HostNode, ...]
-
-
-@dataclass(frozen=True)
-class HostGuard:
-    """A host guard runs its body where its condition holds."""
-
-    condition: str
-    body: tuple[HostNode, ...]
-
-
-@dataclass(frozen=True)
-class HostChoice:
-    """A host choice runs some launches of several, by the rule of `schedule.gpu.team_choice.parts`.
-
-    body: the launch without teams, the one with teams, and, if there are any, two launches in place of the latter.
-    parts: the name, in these two, of the number of blocks that divide the iterations of a team.
-    trips, along, size, lanes, beside: what the rule asks for.
-    """
-
-    body: tuple[HostLaunch, ...]
-    parts: str
-    trips: tuple[str, ...]
-    along: str
-    size: int
-    lanes: int
-    beside: bool
-
-
-@dataclass(frozen=True)
-class HostRows:
-    """A host rows runs one launch of several by the rule of `schedule.gpu.team_choice.row_variant`, or else others.
-
-    body: what runs where the rule chooses none.
-    launches: those of which it chooses; () where another launch stands for all of them, so that nothing is to do where it chooses one.
-    longest, rows: the length of the longest row, and numbers whose product is how many rows there are.
-    threads, most: for each launch that the rule chooses among, the threads of a team, and how many iterations it has registers for.
-    """
-
-    body: tuple[HostNode, ...]
-    launches: tuple[HostLaunch, ...]
-    longest: str
-    rows: tuple[str, ...]
-    threads: tuple[int, ...]
-    most: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class HostTiles:
-    """Host tiles run one of two forms of a launch, by the rule of `schedule.gpu.team_choice.cheapest`.
-
-    body: the launch, and the one with smaller blocks.
-    costs: how long a block of each takes.
-    """
-
-    body: tuple[HostLaunch, ...]
-    costs: tuple[int, ...]
-
-
-HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice, HostRows, HostTiles]
 
 
 @dataclass(frozen=True)
@@ -213,6 +119,7 @@ class GpuArtifact:
             raise ValueError("each check has a condition, and each parameter a type")
         kernels, arrays = {each.name for each in self.kernels}, {each.name for each in self.arrays}
         used = {name for each in self.kernels for name, _ in each.arrays} | {each.array for each in self.results}
+        used |= {walk.array for each in products(self.host).values() for walk in (each.result, each.left, each.right)}
         missing = {each.kernel for each in launches(self.host)} - kernels | used - arrays
         if missing:
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
@@ -243,16 +150,6 @@ class GpuArtifact:
             raise Damaged(f"not a kernel for a GPU: {problem}") from None
 
 
-def launches(nodes: Sequence[HostNode]) -> Iterator[HostLaunch]:
-    """Yields the launches in the host's loops, in order."""
-    for node in nodes:
-        if isinstance(node, HostLaunch):
-            yield node
-        else:
-            yield from node.launches if isinstance(node, HostRows) else ()
-            yield from launches(node.body)
-
-
 def _to_json(artifact: GpuArtifact) -> dict:
     return {
         "version": VERSION,
@@ -262,7 +159,7 @@ def _to_json(artifact: GpuArtifact) -> dict:
         "dialect": artifact.dialect,
         "text": artifact.text,
         "kernels": [_kernel_to_json(k) for k in artifact.kernels],
-        "host": [_node_to_json(node) for node in artifact.host],
+        "host": [node_to_json(node) for node in artifact.host],
         "arrays": [{**vars(a), "element": a.element.name} for a in artifact.arrays],
         "checks": [check_to_json(c) for c in artifact.checks],
         "violated": artifact.violated,
@@ -286,7 +183,7 @@ def _from_json(data: object) -> GpuArtifact:
         dialect=text_of(head["dialect"]),
         text=text_of(head["text"]),
         kernels=tuple_of(_kernel_from_json, head["kernels"]),
-        host=tuple_of(_node_from_json, head["host"]),
+        host=tuple_of(node_from_json, head["host"]),
         arrays=tuple_of(_array_from_json, head["arrays"]),
         checks=tuple_of(check_from_json, head["checks"]),
         violated=tuple_of(text_of, head["violated"]),
@@ -327,65 +224,3 @@ def _array_from_json(given: object) -> DeviceArrayRecord:
     element, shape = _TYPES[text_of(data["element"])], tuple_of(text_of, data["shape"])
     name, argument, needed = (text_of(data[each]) for each in ("name", "argument", "needed"))
     return DeviceArrayRecord(name, element, role, argument, shape, flag_of(data["pairs"]), needed)
-
-
-def _node_to_json(node: HostNode) -> dict:
-    if isinstance(node, HostLaunch):
-        return vars(node)
-    rows = {"launches": [vars(each) for each in node.launches]} if isinstance(node, HostRows) else {}
-    return {**vars(node), "body": [_node_to_json(each) for each in node.body], **rows}
-
-
-def _choice_from_json(given: dict) -> HostChoice:
-    data = only(given, HostChoice.__dataclass_fields__.keys())
-    body = [node for node in tuple_of(_node_from_json, data["body"]) if isinstance(node, HostLaunch)]
-    if len(body) not in (2, 4) or len(body) < len(data["body"]):
-        raise ValueError("a choice is among two or four launches")
-    trips, numbers = tuple_of(text_of, data["trips"]), (count_of(data["size"]), count_of(data["lanes"]))
-    if not all(numbers):
-        raise ValueError("a team has threads")
-    return HostChoice(tuple(body), text_of(data["parts"]), trips, text_of(data["along"]), *numbers, flag_of(data["beside"]))
-
-
-def _rows_from_json(given: dict) -> HostRows:
-    data = only(given, HostRows.__dataclass_fields__.keys())
-    chosen = tuple(node for node in tuple_of(_node_from_json, data["launches"]) if isinstance(node, HostLaunch))
-    threads, most = (tuple_of(count_of, data[name]) for name in ("threads", "most"))
-    if len(chosen) < len(data["launches"]) or len(threads) != len(most) or len(chosen) not in (0, len(threads)):
-        raise ValueError("rows have a number of threads for each launch")
-    body, rows = tuple_of(_node_from_json, data["body"]), tuple_of(text_of, data["rows"])
-    return HostRows(body, chosen, text_of(data["longest"]), rows, threads, most)
-
-
-def _node_from_json(given: object) -> HostNode:
-    if not isinstance(given, dict):
-        raise ValueError(f"a loop or a launch is expected, not {given!r:.40}")
-    if "kernel" in given:
-        data = only(given, HostLaunch.__dataclass_fields__.keys())
-        blocks, firsts = (tuple_of(text_of, data[name]) for name in ("blocks", "firsts"))
-        axes = tuple(tuple_of(count_of, data[name]) for name in ("given_firsts", "given_extents"))
-        if len(blocks) != len(firsts) or any(k >= len(blocks) for each in axes for k in each):
-            raise ValueError("a launch has a number of blocks and a first one along each axis")
-        integers, stored, counts = (tuple_of(text_of, data[name]) for name in ("integers", "stored", "counts"))
-        first, extents = axes
-        return HostLaunch(text_of(data["kernel"]), blocks, firsts, integers, first, extents, stored, counts)
-    if "longest" in given:
-        return _rows_from_json(given)
-    if "trips" in given:
-        return _choice_from_json(given)
-    if "costs" in given:
-        data = only(given, HostTiles.__dataclass_fields__.keys())
-        forms, costs = tuple_of(_node_from_json, data["body"]), tuple_of(count_of, data["costs"])
-        body = tuple(node for node in forms if isinstance(node, HostLaunch))
-        if not len(body) == len(forms) == len(costs) == 2:
-            raise ValueError("a launch has two forms")
-        return HostTiles(body, costs)
-    if "condition" in given:
-        data = only(given, HostGuard.__dataclass_fields__.keys())
-        return HostGuard(text_of(data["condition"]), tuple_of(_node_from_json, data["body"]))
-    data = only(given, HostLoop.__dataclass_fields__.keys())
-    step = count_of(data["step"])
-    if not step:
-        raise ValueError("a loop has a step")
-    lower, upper = (tuple_of(text_of, data[name]) for name in ("lower", "upper"))
-    return HostLoop(text_of(data["var"]), lower, upper, step, tuple_of(_node_from_json, data["body"]))

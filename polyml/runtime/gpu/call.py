@@ -21,11 +21,13 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResul
 from polyml.numpy_dtypes import as_pairs, numpy_dtype
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.bounds_errors import of_number
-from polyml.runtime.gpu.artifact import DeviceArrayRecord, GpuArtifact, GpuKernel, launches
+from polyml.runtime.gpu.artifact import DeviceArrayRecord, GpuArtifact, GpuKernel
 from polyml.runtime.gpu.device_arrays import DeviceArray
 from polyml.runtime.gpu.device_results import device_result
 from polyml.runtime.gpu.driver import DeviceBuffer, DeviceModule, Driver, Queue, Start
-from polyml.runtime.gpu.host_code import HostCode, host_code
+from polyml.runtime.gpu.host.code import HostCode, host_code
+from polyml.runtime.gpu.host.nodes import launches, products
+from polyml.runtime.gpu.library_calls import Operand, ProductStarter
 from polyml.runtime.gpu.recorded_calls import Recording
 from polyml.runtime.storage.disk_cache import Cache
 
@@ -99,7 +101,8 @@ def run(code: GpuCode, given: Sequence[CallArgument], queue: Queue, recording: R
     recording = recording or Recording()
     memory = _CallMemory(code, list(zip(code.host.shapes(*values), code.host.needed(*values))), given, queue)
     try:
-        code.host.launches(*values, *(_Launcher(memory, kernel, recording) for kernel in artifact.kernels))
+        starters = (ProductStarter(memory, each, recording) for each in products(artifact.host).values())
+        code.host.launches(*values, *(_Launcher(memory, kernel, recording) for kernel in artifact.kernels), *starters)
         result = memory.finish()
         recording.is_repeatable = memory.is_of_caller and not artifact.results and not any(p.extreme for p in artifact.parameters)
         return result
@@ -143,6 +146,17 @@ class _CallMemory:
         self._written |= {name for name, is_written in kernel.arrays if is_written}
         after: list[object] = [_number(name, dtype, self._arguments) for name, dtype in kernel.numbers]
         return before, [*after, self._flag()] if kernel.status else after
+
+    def operand(self, name: str, is_written: bool = False) -> Operand:
+        """Returns an array as a library takes it; what it writes counts as written."""
+        self._written |= {name} if is_written else set()
+        number = self.code.arrays[name]
+        return Operand(self._of(name), self._shapes[number], self._record(name).element)
+
+    def number(self, name: str) -> float:
+        """Returns the value of an argument of the call that is a number."""
+        found: Any = call_interface.number(name, self._arguments)
+        return float(found)
 
     def parts(self, kernel: GpuKernel, count: int) -> list[object]:
         """Returns the memory of the partial results that a kernel stores or reads. count: how many there are of each name."""

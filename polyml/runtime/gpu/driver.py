@@ -7,11 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
+from polyml.dtypes import DType
 from polyml.runtime.gpu.device_arrays import DeviceArray
+from polyml.runtime.gpu.host.matrices import MatrixCall
 from polyml.runtime.storage.disk_cache import Cache
 
 Argument = object  # of a launch: the memory of an array, or a NumPy scalar of exactly the parameter's type
-Start = Callable[["Queue", Sequence[int], Sequence[Argument]], None]
+Start = Callable[["Queue", Sequence[int], Sequence[Argument]], None]  # takes a queue, blocks along each axis, and arguments
 
 
 class Driver(Protocol):
@@ -57,9 +59,28 @@ class Driver(Protocol):
         """Returns new memory of the device. Raises PolymlMemoryError where it has not so much."""
         ...
 
+    def matrix_library(self) -> MatrixLibrary:
+        """Returns the library that computes products of matrices on the device, the same object at each call.
+
+        Raises ConfigError where there is none.
+        """
+        ...
+
     def memory_of(self, array: DeviceArray) -> DeviceBuffer | None:
         """Returns the memory of an array of the caller's as launches take it; None where the array does not begin at an address at
         which they expect one.
+        """
+        ...
+
+
+class MatrixLibrary(Protocol):
+    """A MatrixLibrary computes products of matrices on a device."""
+
+    def product(self, call: MatrixCall, operand: DType, result: DType, alpha: float, beta: float) -> Start:
+        """Returns the function that starts a product: it takes a queue, no blocks, and the memory of the left and the right operand and of
+        the result.
+
+        operand, result: the types of the elements.
         """
         ...
 

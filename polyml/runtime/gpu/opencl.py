@@ -15,7 +15,7 @@ import numpy as np
 
 from polyml.errors import CompileError, ConfigError, DeviceError, PolymlMemoryError, PolymlTypeError
 from polyml.runtime.gpu.device_arrays import DeviceArray
-from polyml.runtime.gpu.driver import Queue, Start
+from polyml.runtime.gpu.driver import MatrixLibrary, Queue, Start
 from polyml.runtime.gpu.memory_pool import MemoryPool
 from polyml.runtime.storage.disk_cache import Cache
 
@@ -89,6 +89,10 @@ class OpenCl:
             return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, max(size_bytes, 1))
         except (self.cl.MemoryError, self.cl.LogicError) as problem:
             raise PolymlMemoryError(f"{self.name} has no {size_bytes:,} bytes of memory left: {problem}") from None
+
+    def matrix_library(self) -> MatrixLibrary:
+        """Raises ConfigError: no library is called on devices of OpenCL."""
+        raise ConfigError("libraries=True is for target cuda, whose library is cuBLAS")
 
     def memory_of(self, array: DeviceArray) -> Any | None:
         """Returns the buffer of an array of the caller's; None where the array begins inside of one, at an offset at which OpenCL

@@ -24,6 +24,7 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.gpu.host_marks import check_not_in_grid, is_host
+from polyml.schedule.gpu.libraries.products import MatrixProduct
 from polyml.schedule.gpu.loop_roles import GridAxis, RowTeam, SurroundingLoop, Team
 from polyml.schedule.legality.check import reason
 from polyml.schedule.tree import loop_tree
@@ -108,6 +109,9 @@ class Mapped:
     team: another way to run the launch, in which threads share loops inside the parallel ones; None if there is none.
     rows: another way to run it together with some that follow it; None if there is none.
     smaller: the axes of a form of the launch with smaller blocks, which the host chooses where there are few; () if there is none.
+    product: what a library may compute in place of a part of the launch; None: nothing.
+    rest: what runs then in place of the other part of the launch; None: there is none.
+    by_library: a line on that for people, without the launch's name: what a library may compute, or why it does not; "": there is no product.
     """
 
     nest: LaunchNest
@@ -116,11 +120,14 @@ class Mapped:
     team: Team | None = None
     rows: RowTeam | None = None
     smaller: tuple[GridAxis, ...] = ()
+    product: MatrixProduct | None = None
+    rest: Mapped | None = None
+    by_library: str = ""
 
     @property
     def with_smaller_blocks(self) -> Mapped:
         """The launch in the form that has smaller blocks."""
-        return replace(self, axes=self.smaller, smaller=())
+        return replace(self, axes=self.smaller, smaller=(), product=None, rest=None)
 
 
 def as_mapped(rows: RowTeam) -> Mapped:

@@ -16,6 +16,7 @@ from tests.cuda.emulator.ptx import as_calls
 
 _SOURCES = Path(__file__).parent / "runtime"
 _DRIVER = Path(__file__).parent / "driver_library"
+_CUBLAS = Path(__file__).parent / "cublas_library"
 _FLAGS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-w", "-fno-strict-aliasing", "-ffp-contract=off")
 _KERNEL_FLAGS = (
     *_FLAGS,
@@ -144,27 +145,20 @@ def _bytes(kind: str) -> int:
 @cache
 def runtime() -> Path:
     """Returns the emulator's library, made at the first call on this machine for these sources."""
-    files = sorted(each for folder in (_SOURCES, _DRIVER) for each in folder.rglob("*") if each.suffix in (".cpp", ".h"))
+    files = sorted(each for folder in (_SOURCES, _DRIVER, _CUBLAS) for each in folder.rglob("*") if each.suffix in (".cpp", ".h"))
     key = hashlib.sha256(b"".join(each.read_bytes() for each in files) + repr(_KERNEL_FLAGS).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"polyml_cuda_emulator_{os.getuid()}", key)
     if folder.exists():
         return folder / "libemulator.so"
     own = [str(each) for each in files if each.suffix == ".cpp" and each.parent == _SOURCES]
-    look_alike = [str(each) for each in files if each.suffix == ".cpp" and each.parent == _DRIVER]
+    look_alikes = (("libcuda.so.1", _DRIVER, ("-lemulator",)), ("libcublas.so.13", _CUBLAS, ("-lemulator", "-l:libcuda.so.1")))
     with tempfile.TemporaryDirectory() as made:
         shutil.copytree(_SOURCES / "include", made, dirs_exist_ok=True)
         _run(*_FLAGS, "-shared", *own, "-o", f"{made}/libemulator.so")
-        _run(
-            *_FLAGS,
-            "-shared",
-            *look_alike,
-            f"-L{made}",
-            "-lemulator",
-            "-Wl,-rpath,$ORIGIN",
-            "-Wl,-soname,libcuda.so.1",
-            "-o",
-            f"{made}/libcuda.so.1",
-        )
+        for name, source, needed in look_alikes:
+            texts = [str(each) for each in files if each.suffix == ".cpp" and each.parent == source]
+            found_there = (f"-L{made}", *needed, "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,{name}")
+            _run(*_FLAGS, "-shared", *texts, *found_there, "-o", f"{made}/{name}")
         _run(*_KERNEL_FLAGS, "-x", "c++-header", f"{made}/cuda_emulator.h", "-o", f"{made}/cuda_emulator.h.gch")
         folder.parent.mkdir(exist_ok=True)
         staged = tempfile.mkdtemp(dir=folder.parent)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polyml.runtime.gpu.host_code import host_code
+from polyml.runtime.gpu.host.code import host_code
 from tests.runtime.gpu.examples import made
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from polyml.runtime.gpu.artifact import GpuArtifact, launches
+from polyml.runtime.gpu.artifact import GpuArtifact
+from polyml.runtime.gpu.host.nodes import launches
 from polyml.runtime.storage.checksum import Damaged
 from tests.runtime.gpu.examples import made, scaled, swept
 

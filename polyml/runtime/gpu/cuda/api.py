@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +38,10 @@ class CudaApi(Protocol):
     memory_bytes: int
     capability: tuple[int, int]
     version: int
+
+    def current(self) -> AbstractContextManager[None]:
+        """Makes the device's context that of the calling thread in a `with` block."""
+        ...
 
     def load(self, image: bytes) -> object:
         """Returns a module of machine code."""

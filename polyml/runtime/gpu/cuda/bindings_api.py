@@ -107,7 +107,7 @@ class BindingsApi:
         return handle
 
     @contextlib.contextmanager
-    def _current(self) -> Iterator[None]:
+    def current(self) -> Iterator[None]:
         """Makes the device's context that of the calling thread in a `with` block."""
         cuda = self._cuda
         if int(_ok(cuda, cuda.cuCtxGetCurrent())) == int(self._context):
@@ -121,7 +121,7 @@ class BindingsApi:
 
     def _called(self, function: Any, *given: object) -> Any:
         """Returns what a function of the driver returns. Raises CudaFailure where it fails."""
-        with self._current():
+        with self.current():
             return _ok(self._cuda, function(*given), function.__name__)
 
 

@@ -11,8 +11,9 @@ from typing import Any  # streams of callers
 import numpy as np
 
 from polyml.errors import ConfigError, DeviceError, PolymlMemoryError
-from polyml.runtime.gpu.cuda import bindings_api, compiler, pycuda_api
+from polyml.runtime.gpu.cuda import bindings_api, compiler, cublas, pycuda_api
 from polyml.runtime.gpu.cuda.api import Address, CudaApi, CudaFailure, Stream
+from polyml.runtime.gpu.cuda.cublas import Cublas
 from polyml.runtime.gpu.device_arrays import DeviceArray
 from polyml.runtime.gpu.driver import Queue, Start
 from polyml.runtime.gpu.memory_pool import MemoryPool
@@ -37,6 +38,7 @@ class Cuda:
         self.architecture = f"sm_{api.capability[0]}{api.capability[1]}"
         self.pool = MemoryPool(self)
         self._broken = ""
+        self._cublas: Cublas | None = None
 
     def compile(self, text: str, cache: Cache | None = None) -> CudaModule:
         """Returns the kernels of a CUDA text, compiled for the device's architecture.
@@ -62,6 +64,13 @@ class Cuda:
         if handle in _DEFAULT_STREAMS:
             return CudaQueue(self, None, 0)
         return CudaQueue(self, self.api.stream(handle, stream), handle)
+
+    def matrix_library(self) -> Cublas:
+        """Returns cuBLAS on the device, the same object at each call. Raises ConfigError where it is not there."""
+        if self._cublas is None:
+            with self.watched("starting cuBLAS"):
+                self._cublas = cublas.opened(self.api, self.watched)
+        return self._cublas
 
     def allocate(self, size_bytes: int) -> Address:
         """Returns new memory of the device, of one byte at least. Raises PolymlMemoryError where it has not so much."""

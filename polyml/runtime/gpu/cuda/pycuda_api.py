@@ -22,12 +22,12 @@ class PycudaApi:
 
     def load(self, image: bytes) -> Any:
         """Returns a module of machine code."""
-        with self._current():
+        with self.current():
             return self._cuda.module_from_buffer(image)
 
     def function(self, module: Any, name: str, parameters: str, shared_bytes: int) -> Any:
         """Returns a kernel of a module, and what its launches ask for."""
-        with self._current():
+        with self.current():
             found = module.get_function(name).prepare(parameters)
             if shared_bytes:
                 found.set_attribute(self._cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
@@ -36,30 +36,30 @@ class PycudaApi:
     def threads_and_shared(self, function: Any) -> tuple[int, int]:
         """Returns how many threads a block of a kernel may have, and how many bytes of shared memory it takes."""
         attribute = self._cuda.function_attribute
-        with self._current():
+        with self.current():
             return (
                 function[0].get_attribute(attribute.MAX_THREADS_PER_BLOCK), function[0].get_attribute(attribute.SHARED_SIZE_BYTES)
             )  # fmt: skip
 
     def allocate(self, size_bytes: int) -> Any:
         """Returns new memory."""
-        with self._current():
+        with self.current():
             return self._cuda.mem_alloc(size_bytes)
 
     def upload(self, address: int, array: np.ndarray, stream: Stream) -> None:
         """Copies an array to the device. The array may change afterwards."""
-        with self._current():
+        with self.current():
             self._cuda.memcpy_htod_async(address, array, stream)
 
     def download(self, array: np.ndarray, address: int, stream: Stream) -> None:
         """Copies memory of the device to an array, and waits for it."""
-        with self._current():
+        with self.current():
             self._cuda.memcpy_dtoh_async(array, address, stream)
         self.finish(stream)
 
     def copy(self, target: int, source: int, size_bytes: int, stream: Stream) -> None:
         """Starts a copy from one place of the device to another."""
-        with self._current():
+        with self.current():
             self._cuda.memcpy_dtod_async(target, source, size_bytes, stream)
 
     def launch(
@@ -67,13 +67,13 @@ class PycudaApi:
     ) -> None:
         """Starts a kernel."""
         values = [each.item() if isinstance(each, np.generic) else int(each) for each in arguments]
-        with self._current():
+        with self.current():
             own, shared_bytes = function
             own.prepared_async_call(tuple(grid), block, stream, *values, shared_size=shared_bytes)
 
     def finish(self, stream: Any) -> None:
         """Waits for all that was started in a stream."""
-        with self._current():
+        with self.current():
             if stream is None:
                 self._cuda.Event().record().synchronize()
             else:
@@ -81,7 +81,7 @@ class PycudaApi:
 
     def follow(self, stream: Any, other: Any) -> None:
         """Makes what is started in a stream from now on begin after all that was started in the other until now."""
-        with self._current():
+        with self.current():
             event = self._cuda.Event(self._cuda.event_flags.DISABLE_TIMING).record(other)
             if stream is None:
                 event.synchronize()  # pycuda has no way to make the default stream wait
@@ -95,7 +95,7 @@ class PycudaApi:
         raise ConfigError("pycuda takes no streams of other libraries", notes=["pip install polyml[cuda-python] takes them"])
 
     @contextlib.contextmanager
-    def _current(self) -> Iterator[None]:
+    def current(self) -> Iterator[None]:
         """Makes the device's context that of the calling thread in a `with` block, and raises CudaFailure for an error of pycuda."""
         try:
             self._context.push()
@@ -128,7 +128,7 @@ def opened(wanted: str) -> PycudaApi:
     if found is None:
         names = ", ".join(each.name() for each in devices) or "none"
         raise ConfigError(f"there is no CUDA device {wanted!r}", notes=[f"devices: {names}"])
-    current = cuda.Context.get_current()
+    current = cuda.Context.getcurrent()
     if current is not None and current.get_device() == found:
         return PycudaApi(cuda, found, current)
     return PycudaApi(cuda, found, found.retain_primary_context())

@@ -15,15 +15,23 @@ from math import prod
 
 from polyml.errors import PolymlValueError
 from polyml.runtime.calling.result_extents import rewritten
-from polyml.runtime.gpu.artifact import GpuArtifact, HostChoice, HostGuard, HostLaunch, HostLoop, HostNode, HostRows, HostTiles
+from polyml.runtime.gpu.artifact import GpuArtifact
+from polyml.runtime.gpu.host.nodes import (
+    HostChoice,
+    HostGuard,
+    HostLaunch,
+    HostLoop,
+    HostNode,
+    HostProduct,
+    HostRows,
+    HostTiles,
+    products,
+)
 from polyml.schedule.gpu.team_choice import PLAIN, WHOLE, cheapest, parts, row_variant
 
 _STEP = "    "
 MOST_POSITIONS = 1 << 30  # of merged loops: numbers of 32 bits, with room for a block and a chunk
 _DEEPEST = 18  # loops in loops, of which Python allows 20
-Start = Callable[
-    [tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]], None
-]  # (blocks, first blocks, integers, stored)
 
 
 @dataclass(frozen=True)
@@ -35,19 +43,25 @@ class HostCode:
     violated: returns the number of the first test at entry that fails, from 1 on; 0 where all hold.
     shapes: returns the shapes of the artifact's arrays, in their order.
     needed: returns, in the same order, whether launches need the elements that the array has before the call.
-    launches: calls, for each launch in order, the function of its kernel; these follow the parameters, in the order of `kernels`.
+    launches: calls, for each launch in order, the function of its kernel, with numbers of blocks, first blocks, integers and how many partial
+        results there are; and for each product of matrices a function, with how many iterations its loops have and with the first subscripts of
+        the result and both operands, which returns whether a library computes it. These functions follow the parameters: in the order of
+        `kernels`, and of the products' names.
+    products: these names.
     """
 
     violated: Callable[..., int]
     shapes: Callable[..., tuple[tuple[int, ...], ...]]
     needed: Callable[..., tuple[bool, ...]]
     launches: Callable[..., None]
+    products: tuple[str, ...]
 
 
 def host_code(artifact: GpuArtifact) -> HostCode:
     """Returns the host's part of a kernel as Python functions. Raises ValueError where a text in the artifact is no expression."""
     names = {parameter.name: f"_p{number}" for number, parameter in enumerate(artifact.parameters)}
-    kernels = {kernel.name: f"_k{number}" for number, kernel in enumerate(artifact.kernels)}
+    by_library = tuple(products(artifact.host))
+    kernels = {name: f"_k{number}" for number, name in enumerate((*(kernel.name for kernel in artifact.kernels), *by_library))}
     given = [*names.values()]
     lines = [f"def violated({', '.join(given)}):"]
     for number, condition in enumerate(artifact.violated):
@@ -62,7 +76,7 @@ def host_code(artifact: GpuArtifact) -> HostCode:
     made: dict = {"_min": min, "_max": max, "_fits": _fits, "__builtins__": {"range": range}}
     made |= {"_parts": partial(_parts, threads), "_rows": _rows, "_cheapest": partial(_cheapest, threads)}
     exec("\n".join(lines), made)
-    return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"])
+    return HostCode(made["violated"], made["shapes"], made["needed"], made["launches"], by_library)
 
 
 def _fits(count: int) -> None:
@@ -119,7 +133,7 @@ def _block(nodes: Sequence[HostNode], names: Mapping[str, str], kernels: Mapping
     """Returns the lines of a function's body, or of a loop's, that runs the nodes.
 
     names: the new names of parameters and of variables of loops around.
-    kernels: by the name of a kernel, that of the function that starts it.
+    kernels: by the name of a kernel or of a product, that of the function that starts it.
     depth: how many steps the lines are indented.
     """
     if depth > _DEEPEST:
@@ -145,11 +159,23 @@ def _node(node: HostNode, names: Mapping[str, str], kernels: Mapping[str, str], 
         yield from _block(node.body[:1], names, kernels, depth + 1)
         yield f"{indent}else:"
         yield from _block(node.body[1:], names, kernels, depth + 1)
+    elif isinstance(node, HostProduct):
+        yield from _product(node, names, kernels, depth)
     elif isinstance(node, HostGuard):
         yield f"{indent}if {_condition(node.condition, names)}:"
         yield from _block(node.body, names, kernels, depth + 1)
     else:
         yield from _loop(node, names, kernels, depth)
+
+
+def _product(node: HostProduct, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:
+    indent = _STEP * depth
+    extents = _tuple(rewritten(each, names) for each in node.extents)
+    firsts = (_tuple(rewritten(each, names) for each in walk.first) for walk in (node.result, node.left, node.right))
+    yield f"{indent}if {kernels[node.name]}({extents}, {', '.join(firsts)}):"
+    yield from _block(node.rest, names, kernels, depth + 1)
+    yield f"{indent}else:"
+    yield from _block(node.body, names, kernels, depth + 1)
 
 
 def _choice(node: HostChoice, names: Mapping[str, str], kernels: Mapping[str, str], depth: int) -> Iterator[str]:

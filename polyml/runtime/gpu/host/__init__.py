@@ -1,0 +1,1 @@
+"""What the host does in a call: loops and choices around launches, as data and as Python functions."""

@@ -1,0 +1,1 @@
+"""Parts of launches that a library may compute in their place."""
