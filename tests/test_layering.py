@@ -32,7 +32,7 @@ LAYERS = (
     ("schedule.affine",),
     ("schedule.tiling",),
     ("schedule",),
-    ("schedule.gpu",),
+    ("schedule.gpu.libraries", "schedule.gpu"),  # products below, where they are placed above
     ("schedule.script",),
     ("codegen.ir",),
     ("codegen.text",),
@@ -58,7 +58,7 @@ LAYERS = (
     ("runtime.loading",),
     ("runtime.calling",),
     ("runtime.gpu.toolkit",),
-    ("runtime.gpu", "runtime.gpu.cuda"),  # arrays and queues below, where a call runs above
+    ("runtime.gpu", "runtime.gpu.host", "runtime.gpu.cuda"),  # arrays and queues below, where a call runs above
     ("measure",),
     ("bundles",),
     ("caches.simulator",),

@@ -103,6 +103,7 @@ def _options(options: Options) -> str:
     chosen = {"fp": options.fp, "schedule": options.schedule, "fusion": options.fusion, "threads": threads}
     off = [f"no {name}" for name in ("parallel", "vectorize", "tile") if not getattr(options, name)]
     unused = ["tf32, which the target has no use for: only CUDA devices have tensor cores"] if options.tf32 else []
+    unused += ["libraries, which the target has no use for: cuBLAS is for CUDA devices alone"] if options.libraries else []
     return ", ".join([*(f"{k} {v}" for k, v in chosen.items()), *off, *unused])
 
 

@@ -18,7 +18,7 @@ from polyml.api.compiling import memory_shortage
 from polyml.api.compiling.compile_lock import alone, is_alone, without_collections
 from polyml.api.compiling.deep_stack import on_deep_stack
 from polyml.api.target import AnyTarget, GpuTarget, Target
-from polyml.errors import CompileError, ConfigError, NotAffineError, PolymlError
+from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.runtime.calling import arguments, signature
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.entry import begin_preparation
@@ -53,8 +53,6 @@ class KernelFunction:
         self.settings = config.check(settings)
         self.target = target if isinstance(target, Target) else None
         self.gpu = target if isinstance(target, GpuTarget) else None
-        if self.settings.get("libraries") and (self.gpu is None or self.gpu.language != "cuda"):
-            raise ConfigError("libraries=True is for target cuda, whose library is cuBLAS", notes=['polyml.kernel(target="cuda")'])
         self._given = given  # the schedule to compile with
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None

@@ -39,10 +39,14 @@ def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Dec
 
 
 def _given(
-    fp: str | None = None, schedule: str | None = None, fusion: str | None = None, tf32: bool | None = None
+    fp: str | None = None,
+    schedule: str | None = None,
+    fusion: str | None = None,
+    tf32: bool | None = None,
+    libraries: bool | None = None,
 ) -> Mapping[str, object]:
     """Returns {setting: value} for the settings of `polyml.config` that are given on the command line."""
-    settings = (("fp", fp), ("schedule", schedule), ("fusion", fusion), ("tf32", tf32))
+    settings = (("fp", fp), ("schedule", schedule), ("fusion", fusion), ("tf32", tf32), ("libraries", libraries))
     return {name: value for name, value in settings if value is not None}
 
 
@@ -51,6 +55,7 @@ _ARG = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE
                     help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
 _PRESET = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
 _FP = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
+_LIBRARIES = click.option("--libraries", is_flag=True, default=None, help="In CUDA, cuBLAS may compute large products of matrices.")
 _TF32 = click.option("--tf32", is_flag=True, default=None, help="In CUDA, products of float32 round their operands to 11 bits.")
 _ORDER = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
 _FUSION = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
@@ -59,7 +64,7 @@ call = gathered("call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC
 optional_call = gathered(
     "call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC", required=False, default=""), _DEFINE, _ARG, _PRESET
 )
-settings = gathered("settings", _given, _FP, _ORDER, _FUSION, _TF32)
+settings = gathered("settings", _given, _FP, _ORDER, _FUSION, _TF32, _LIBRARIES)
 fp_setting = gathered("settings", _given, _FP)
 number_settings = gathered("settings", _given, _FP, _TF32)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")

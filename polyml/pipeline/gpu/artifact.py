@@ -131,6 +131,7 @@ def _with_library(node: Instance, program: GpuProgram, source: LaunchSource) -> 
         right=walk(product.right),
         alpha=(product.alpha.constant, product.alpha.arguments),
         beta=(product.beta.constant, product.beta.arguments),
+        tf32=product.tf32,
     )
 
 

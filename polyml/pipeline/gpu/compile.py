@@ -16,6 +16,7 @@ from polyml.pipeline.gpu import passes
 from polyml.pipeline.gpu.artifact import artifact
 from polyml.pipeline.gpu.device import Device
 from polyml.pipeline.gpu.given import launches_as_given
+from polyml.pipeline.gpu.library_notes import library_notes
 from polyml.pipeline.gpu.rounding import rounding_notes
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, modelled
@@ -73,7 +74,8 @@ def compile_for_gpu(
         mapped, program = launches(model, runner, device)
     text = runner.run(passes.GPU_PRINT, program, DIALECTS[device.dialect], strict=options.fp == "strict")
     pairs = list(zip(program.plain, mapped))
-    notes = (*(note for launch, each in pairs for note in _notes(launch, each)), *rounding_notes(pairs, model, device))
+    told = (note for launch, each in pairs for note in _notes(launch, each))
+    notes = (*told, *rounding_notes(pairs, model, device), *library_notes(pairs, device, given is not None))
     made = artifact(program, text, device.dialect, notes, is_sized=model.scop.usual is not None)
     return GpuCompiled(program, text, made, runner.timings, notes)
 
@@ -92,7 +94,8 @@ def launches(
         try:
             usual = runner.run(plan, scop, model.dependences, model.reductions, device.traits)
             mapped = tuple(with_block(each, block) for each in usual) if block else usual
-            mapped = runner.run(passes.LIBRARIES, mapped, scop, model.dependences, model.reductions) if device.libraries else mapped
+            if device.libraries and device.dialect == "cuda":
+                mapped = runner.run(passes.LIBRARIES, mapped, scop, model.dependences, model.reductions, device.traits)
             return mapped, runner.run(passes.GPU_BUILD, scop, mapped, instructions)
         except BudgetExceeded:
             continue
@@ -109,8 +112,6 @@ def _notes(launch: Launch, mapped: Mapped) -> Iterator[str]:
     yield from (f"{launch.name}: {note}" for version in launch.versions for note in version.notes)
     if mapped.rows is not None:
         yield f"{launch.name}: {row_note(mapped.rows)}"
-    if mapped.by_library:
-        yield f"{launch.name}: {mapped.by_library}"
 
 
 def _note(name: str, mapped: Mapped) -> str:

@@ -76,11 +76,13 @@ class Driver(Protocol):
 class MatrixLibrary(Protocol):
     """A MatrixLibrary computes products of matrices on a device."""
 
-    def product(self, call: MatrixCall, operand: DType, result: DType, alpha: float, beta: float) -> Start:
+    def product(self, call: MatrixCall, types: tuple[DType, DType], scales: tuple[float, float], tf32: bool) -> Start:
         """Returns the function that starts a product: it takes a queue, no blocks, and the memory of the left and the right operand and of
         the result.
 
-        operand, result: the types of the elements.
+        types: of the elements of the operands and of the result.
+        scales: by what the product is multiplied, and the result before it is added.
+        tf32: whether operands of float32 may be rounded to 11 bits.
         """
         ...
 

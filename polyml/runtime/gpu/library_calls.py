@@ -55,7 +55,7 @@ class ProductStarter:
         product, memory = self._product, self._memory
         if not library_is_faster(extents):
             return False
-        scales = [self._scale(each) for each in (product.alpha, product.beta)]
+        scales = self._scale(product.alpha), self._scale(product.beta)
         if scales[0] == 0 or scales[1] == 0 and product.beta != (0.0, ()):
             return False
         result = memory.operand(product.result.array, is_written=True)
@@ -64,7 +64,7 @@ class ProductStarter:
         if call is None:
             return False
         driver: Driver = memory.queue.driver
-        start = driver.matrix_library().product(call, left.element, result.element, *map(float, scales))
+        start = driver.matrix_library().product(call, (left.element, result.element), scales, product.tf32)
         sides = {product.left.array: left, product.right.array: right}
         arguments = [sides[call.left.array].memory, sides[call.right.array].memory, result.memory]
         self._recording.launches.append((start, (0, 0, 0), arguments))
@@ -76,4 +76,4 @@ class ProductStarter:
         constant, names = given
         kind = numpy_dtype(self._memory.operand(self._product.result.array).element).type
         with np.errstate(all="ignore"):  # too large for the type: infinity, as in a launch
-            return math.prod((kind(each) for each in (constant, *map(self._memory.number, names))), start=kind(1))
+            return float(math.prod((kind(each) for each in (constant, *map(self._memory.number, names))), start=kind(1)))

@@ -170,9 +170,9 @@ def planned_as_given(
     return tuple(_with_team(each, scop, dependences, reductions, device) if may_have_teams(nest) else each for nest, each in pairs)
 
 
-def usual(nest: LaunchNest, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Mapped:
+def usual(nest: LaunchNest, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], device: Traits) -> Mapped:
     """Returns the launch of a nest on blocks of the usual sizes, and with teams where threads may share its loops."""
-    return _with_team(_usual(nest, scop, in_turn=False), scop, dependences, reductions, in_turn=False)
+    return _with_team(_usual(nest, scop, reductions, device), scop, dependences, reductions, device)
 
 
 def on_one_thread(scop: Scop) -> tuple[Mapped, ...]:

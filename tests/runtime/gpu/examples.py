@@ -1,5 +1,7 @@
 """Kernels and artifacts of GPUs that tests share."""
 
+import numpy as np
+
 from polyml.config import Options
 from polyml.frontend.parsing.parse import parse
 from polyml.pipeline.gpu.compile import compile_for_gpu
@@ -19,7 +21,12 @@ def swept(A, steps):
             A[i] = A[i] + A[0] * t
 
 
-def made(function, *types: str, dialect: str = "opencl") -> GpuArtifact:
+def layer(X, W, b):
+    return np.maximum(X @ W + b, 0)
+
+
+def made(function, *types: str, dialect: str = "opencl", libraries: bool = False) -> GpuArtifact:
     """The artifact of a function for arguments of these types."""
-    found = compile_for_gpu(parse(function), tuple(map(parse_type, types)), Options(), Device(dialect))
+    device = Device(dialect, libraries=libraries)
+    found = compile_for_gpu(parse(function), tuple(map(parse_type, types)), Options(), device)
     return found.artifact

@@ -7,12 +7,13 @@ import pytest
 from polyml.runtime.gpu.artifact import GpuArtifact
 from polyml.runtime.gpu.host.nodes import launches
 from polyml.runtime.storage.checksum import Damaged
-from tests.runtime.gpu.examples import made, scaled, swept
+from tests.runtime.gpu.examples import layer, made, scaled, swept
 
 ARTIFACTS = [made(scaled, "f64[:]", "f64[:]", "f64"), made(swept, "f32[:]", "int", dialect="cuda")]
+WITH_PRODUCT = made(layer, "f32[:,:]", "f32[:,:]", "f32[:]", dialect="cuda", libraries=True)
 
 
-@pytest.mark.parametrize("artifact", ARTIFACTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("artifact", [*ARTIFACTS, WITH_PRODUCT], ids=lambda each: each.name)
 def test_bytes_give_back_the_artifact(artifact):
     again = GpuArtifact.from_bytes(artifact.to_bytes())
     assert again == artifact
@@ -40,9 +41,10 @@ def places(data, path=()):
 
 
 @pytest.mark.parametrize("other", [None, -1, 2**70, [], {}, True, 1.5])
-def test_a_value_of_another_type_is_damage_or_what_was_meant(other):
+@pytest.mark.parametrize("artifact", [ARTIFACTS[1], WITH_PRODUCT], ids=lambda each: each.name)
+def test_a_value_of_another_type_is_damage_or_what_was_meant(other, artifact):
     """Each value of the file is exchanged in turn: what is read is an artifact with values of the right types, or Damaged."""
-    text = ARTIFACTS[1].to_bytes()
+    text = artifact.to_bytes()
     for path in list(places(json.loads(text)))[1:]:
         data = json.loads(text)
         holder = data

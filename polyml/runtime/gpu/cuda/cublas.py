@@ -26,6 +26,7 @@ Watched = Callable[[str], AbstractContextManager[None]]  # tells errors in a `wi
 VERSIONS = (13, 12, 11)  # of the library, which its file has in its name
 TYPES = {F32: 0, F64: 1, F16: 2, BF16: 14}  # cudaDataType_t
 COMPUTE = {F32: 68, F64: 70}  # cublasComputeType_t: CUBLAS_COMPUTE_32F and _64F, by the type of the result
+FAST_TF32 = 77  # CUBLAS_COMPUTE_32F_FAST_TF32
 NOT_TRANSPOSED, TRANSPOSED = 0, 1  # cublasOperation_t
 DEFAULT_ALGORITHM = -1  # cublasGemmAlgo_t
 NO_MEMORY = 3  # CUBLAS_STATUS_ALLOC_FAILED
@@ -45,38 +46,42 @@ class Cublas:
         with api.current():
             _check(library.cublasCreate_v2(ctypes.byref(self._handle)), "cublasCreate")
 
-    def product(self, call: MatrixCall, operand: DType, result: DType, alpha: float, beta: float) -> Start:
+    def product(self, call: MatrixCall, types: tuple[DType, DType], scales: tuple[float, float], tf32: bool) -> Start:
         """Returns the function that starts a product: it takes a queue, no blocks, and the memory of the left and the right operand and of
         the result.
 
-        operand, result: the types of the elements; sums have the type of the result.
+        types: of the elements of the operands and of the result, in which sums are.
+        scales: by what the product is multiplied, and the result before it is added.
+        tf32: whether operands of float32 may be rounded to 11 bits.
         """
-        scales = tuple(_NUMBER[result](each) for each in (alpha, beta))
+        (operand, result), (alpha, beta) = types, map(_NUMBER[types[1]], scales)
+        compute = FAST_TF32 if tf32 else COMPUTE[result]
 
         def started(queue: Queue, blocks: Sequence[int], arguments: Sequence[Any]) -> None:
+            stream: Any = queue.key  # the number of a stream of CUDA
             left, right, out = (
                 int(memory) + each.first * kind.size_bytes
                 for memory, each, kind in zip(arguments, (call.left, call.right, call.result), (operand, operand, result))
             )
             with self._watched("a product by cuBLAS"), self._api.current(), self._own:
                 library = self._library
-                _check(library.cublasSetStream_v2(self._handle, ctypes.c_void_p(int(queue.key or 0))), "cublasSetStream")
-                _check(self._started(call, (operand, result), scales, (left, right, out)), "a product")
+                _check(library.cublasSetStream_v2(self._handle, ctypes.c_void_p(stream or 0)), "cublasSetStream")
+                _check(self._started(call, (operand, result, compute), (alpha, beta), (left, right, out)), "a product")
 
         return started
 
     def _started(
-        self, call: MatrixCall, types: tuple[DType, DType], scales: tuple[Any, Any], addresses: tuple[int, int, int]
+        self, call: MatrixCall, types: tuple[DType, DType, int], scales: tuple[Any, Any], addresses: tuple[int, int, int]
     ) -> int:
         """Starts a product, and returns the status of cuBLAS.
 
-        types: of the operands and of the result. scales: alpha and beta. addresses: of the first elements.
+        types: of the operands and of the result, and the number of that in which it computes. scales: alpha and beta. addresses: of the first elements.
         """
-        operand, result = (TYPES[each] for each in types)
+        operand, result = (TYPES[each] for each in types[:2])
         alpha, beta = map(ctypes.byref, scales)
         sides = (call.left, call.right)
         head = (self._handle, *map(_operation, sides), call.rows, call.columns, call.depth, alpha)
-        tail = (COMPUTE[types[1]], DEFAULT_ALGORITHM)
+        tail = (types[2], DEFAULT_ALGORITHM)
         several = call.batch > 1
 
         def matrix(address: int, each: Matrix, kind: int) -> Iterator[Any]:

@@ -126,6 +126,7 @@ class HostProduct:
     roles: what each of the product's loops is, "batch", "row", "column" or "sum"; extents: how many iterations it has.
     result, left, right: which elements the loops access.
     alpha, beta: a number and names of arguments that are multiplied to it.
+    tf32: whether operands of float32 may be rounded to 11 bits.
     """
 
     name: str
@@ -138,6 +139,7 @@ class HostProduct:
     right: MatrixWalk
     alpha: tuple[float, tuple[str, ...]]
     beta: tuple[float, tuple[str, ...]]
+    tf32: bool = False
 
 
 HostNode = Union[HostLaunch, HostLoop, HostGuard, HostChoice, HostRows, HostTiles, HostProduct]

@@ -38,7 +38,7 @@ def _product_from_json(given: dict) -> HostProduct:
     alpha, beta = (_scale_from_json(data[name]) for name in ("alpha", "beta"))
     if len(extents) != len(roles) or not {*roles} <= {*ROLES}:
         raise ValueError("each loop of a product has a role and an extent")
-    return HostProduct(text_of(data["name"]), body, rest, roles, extents, result, left, right, alpha, beta)
+    return HostProduct(text_of(data["name"]), body, rest, roles, extents, result, left, right, alpha, beta, flag_of(data["tf32"]))
 
 
 def _walk_from_json(given: object, loops: int) -> MatrixWalk:
@@ -57,7 +57,7 @@ def _step(given: object) -> int:
 
 def _scale_from_json(given: object) -> tuple[float, tuple[str, ...]]:
     constant, names = tuple_of(lambda each: each, given)
-    if type(constant) not in (int, float):
+    if not isinstance(constant, (int, float)):
         raise ValueError(f"a number is expected, not {constant!r:.40}")
     return float(constant), tuple_of(text_of, names)
 

@@ -50,6 +50,7 @@ class MatrixProduct:
     extents: how many iterations each loop has, those of the result and those of the sum.
     roles: what each loop is, one of BATCH, ROW, COLUMN and SUM.
     result, left, right: which elements the loops access.
+    tf32: whether operands of float32 may be rounded to 11 bits.
     """
 
     host: tuple[str, ...]
@@ -60,3 +61,4 @@ class MatrixProduct:
     right: Walk
     alpha: Scale
     beta: Scale
+    tf32: bool = False

@@ -170,11 +170,14 @@ def batches() -> None:
 
 
 def halves() -> None:
-    """Products of numbers of 16 bits are summed up in float32."""
+    """Products of numbers of 16 bits are summed up in float32, and tf32=True rounds operands of float32."""
     A, B = some(5, 7, dtype=np.float16), some(7, 6, dtype=np.float16)
     with calls() as seen:
         equal(product(A, B), A @ B)
-    assert len(seen) == 1
+    rounded = polyml.kernel(product.py_func, target=product.gpu, libraries=True, tf32=True, fallback="error", cache=False)
+    with calls() as seen:
+        made = rounded(np.full((5, 7), 2049, F4), np.ones((7, 6), F4))
+    assert len(seen) == 1 and np.array_equal(made, np.full((5, 6), 7 * 2050, F4)), made
 
 
 def refusals() -> None:

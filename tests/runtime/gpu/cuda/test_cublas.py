@@ -6,12 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from polyml import Target, kernel
-from polyml.errors import ConfigError
+from polyml import kernel
+from polyml.config import Options
+from polyml.frontend.parsing.parse import parse
+from polyml.pipeline.gpu.compile import compile_for_gpu
+from polyml.pipeline.gpu.device import Device
 from polyml.runtime.gpu.cuda import cublas
 from polyml.runtime.gpu.cuda.nvrtc import _headers
+from polyml.runtime.storage.records import parse_type
 from tests.cuda.emulator.image import environment
 from tests.runtime.gpu.cuda.test_driver import MODULES, emulated, missing
 
@@ -37,13 +42,13 @@ def check(library: str, name: str, folder: Path):
 
 NUMBERS = {
     "CUDA_R_32F": 0, "CUDA_R_64F": 1, "CUDA_R_16F": 2, "CUDA_R_16BF": 14, "CUBLAS_COMPUTE_32F": 68, "CUBLAS_COMPUTE_64F": 70,
-    "CUBLAS_OP_N": 0, "CUBLAS_OP_T": 1, "CUBLAS_GEMM_DEFAULT": -1, "CUBLAS_STATUS_ALLOC_FAILED": 3,
+    "CUBLAS_COMPUTE_32F_FAST_TF32": 77, "CUBLAS_OP_N": 0, "CUBLAS_OP_T": 1, "CUBLAS_GEMM_DEFAULT": -1, "CUBLAS_STATUS_ALLOC_FAILED": 3,
 }  # fmt: skip
 
 
 def test_numbers_are_those_of_nvidias_headers():
     used = {*cublas.TYPES.values(), *cublas.COMPUTE.values(), cublas.NOT_TRANSPOSED, cublas.TRANSPOSED}
-    assert used | {cublas.DEFAULT_ALGORITHM, cublas.NO_MEMORY} == {*NUMBERS.values()}
+    assert used | {cublas.FAST_TF32, cublas.DEFAULT_ALGORITHM, cublas.NO_MEMORY} == {*NUMBERS.values()}
     found = {}
     for folder in _headers():
         for header in (Path(folder, name) for name in ("cublas_api.h", "library_types.h")):
@@ -66,7 +71,18 @@ def test_nvidias_library_has_the_functions():
     pytest.skip("NVIDIA's library is not installed")
 
 
-@pytest.mark.parametrize("target", [None, "opencl", Target.systolic(rows=4, cols=4)])
-def test_other_targets_have_no_library(target):
-    with pytest.raises(ConfigError, match="libraries=True is for target cuda, whose library is cuBLAS"):
-        kernel(lambda A: A, target=target, libraries=True)
+def test_other_targets_have_no_use_for_it():
+    double = kernel(doubled, libraries=True, cache=False)
+    double(np.ones(3))
+    assert "libraries, which the target has no use for: cuBLAS is for CUDA devices alone" in double.explain()
+    assert compiled_notes("opencl")[-1] == "libraries changes nothing: cuBLAS is for CUDA devices alone"
+    assert compiled_notes("cuda")[-1] == "libraries changes nothing: no launch has a product of two matrices"
+
+
+def doubled(A):
+    for i in range(A.shape[0]):
+        A[i] *= 2.0
+
+
+def compiled_notes(dialect: str) -> tuple[str, ...]:
+    return compile_for_gpu(parse(doubled), (parse_type("f64[:]"),), Options(), Device(dialect, libraries=True)).notes

@@ -6,7 +6,6 @@ import random
 import tempfile
 from collections.abc import Callable
 
-
 import numpy as np
 
 _ROLES = {"b": "CAB", "i": "CA", "j": "CB", "k": "AB"}  # loops of each kind, by first letter: which arrays they move in

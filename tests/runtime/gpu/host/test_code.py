@@ -10,8 +10,8 @@ from polyml.config import Options
 from polyml.frontend.parsing.parse import parse
 from polyml.pipeline.gpu.compile import compile_for_gpu
 from polyml.pipeline.gpu.device import Device
-from polyml.runtime.gpu.host.nodes import HostGuard
 from polyml.runtime.gpu.host.code import host_code
+from polyml.runtime.gpu.host.nodes import HostGuard
 from polyml.runtime.storage.records import parse_type
 from tests.gpu import kernels
 from tests.runtime.gpu.examples import made, scaled, swept

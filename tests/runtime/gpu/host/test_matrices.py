@@ -35,8 +35,9 @@ class Blas:
     def number(self, name):
         return float(self.arguments[name])
 
-    def product(self, call: MatrixCall, operand, result, alpha, beta):
+    def product(self, call: MatrixCall, types, scales, tf32):
         self.calls.append(call)
+        alpha, beta = scales
 
         def started(queue, blocks, memory):
             m, n, k = call.rows, call.columns, call.depth
