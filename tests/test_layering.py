@@ -58,7 +58,7 @@ LAYERS = (
     ("runtime.loading",),
     ("runtime.calling",),
     ("runtime.gpu.toolkit",),
-    ("runtime.gpu", "runtime.gpu.host", "runtime.gpu.cuda"),  # arrays and queues below, where a call runs above
+    ("runtime.gpu.host", "runtime.gpu", "runtime.gpu.cuda"),  # arrays and queues below, where a call runs above
     ("measure",),
     ("bundles",),
     ("caches.simulator",),
