@@ -46,6 +46,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
     parser.add_argument("--only", default="", help="the programs whose names contain this text")
     parser.add_argument("--random", type=int, default=0, help="how many random programs")
+    parser.add_argument(
+        "--template", default="", help="random programs of this template (tests/fuzz/gpu_templates.py), with teams, in the emulator"
+    )
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one, and of the emulator's order by chance")
     parser.add_argument("--floats", default=",".join(FLOATS), help="types of arrays of floats")
     parser.add_argument("--arch", default=",".join(ARCHITECTURES), help=f"some of {', '.join(ARCHITECTURES)}")
@@ -65,7 +68,8 @@ def main() -> int:
         tx, ty, ix, iy = map(int, options.tile.split(","))
         launch_plan.TILE = launch_plan.TILE_OF_HALVES = (tx, ty), (ix, iy)
     if options.emulate:
-        return campaign.emulate(options.only, range(options.seed, options.seed + options.random), Run(options.order, options.seed))
+        seeds = range(options.seed, options.seed + options.random)
+        return campaign.emulate(options.only, seeds, Run(options.order, options.seed), options.template)
     compiler = nvcc()
     if compiler is None:
         parser.error("there is no nvcc; pip install polyml[gpu-test]")

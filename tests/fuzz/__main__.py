@@ -18,6 +18,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
+    parser.add_argument(
+        "--template", default="", help="all programs of this template of tests/fuzz/templates.py or gpu_templates.py"
+    )
     parser.add_argument("--in-turn", action="store_true", help="each program by one of the engines, those next to it by the others")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
     parser.add_argument("--check", action="store_true", help="every pass is checked as well, which takes ten times as long")
@@ -27,7 +30,7 @@ def main() -> int:
     if options.check:
         os.environ["POLYML_CHECK"] = "1"  # of the workers too
     if options.show:
-        print(program(options.seed).source, program(options.seed), sep="\n")
+        print(program(options.seed, options.template).source, program(options.seed, options.template), sep="\n")
         return 0
     named = options.engines.split(",")
     if unknown := set(named) - set(ENGINES):
@@ -38,7 +41,7 @@ def main() -> int:
         return list(dict.fromkeys(["interpret", *chosen]))  # the interpreter says where the language departs
 
     seeds = range(options.seed, options.seed + options.programs)
-    report = campaign(seeds, engines, options.jobs, shrunk=options.shrink, progress=_progress)
+    report = campaign(seeds, engines, options.jobs, shrunk=options.shrink, progress=_progress, template=options.template)
     print(report.text())
     if options.tally:
         options.tally.write_text(report.tally.to_json())

@@ -98,11 +98,12 @@ def _columns(items: Sequence[str], width: int = 44, columns: int = 3) -> list[st
 
 
 def campaign(seeds: Sequence[int], engines: Callable[[int], Sequence[str]], jobs: int, *, shrunk: int = 10,
-             progress: Callable[[Report, int, dict], None] = lambda *_: None) -> Report:  # fmt: skip
+             progress: Callable[[Report, int, dict], None] = lambda *_: None, template: str = "") -> Report:  # fmt: skip
     """Check the programs of all seeds.
 
     engines: seed -> those that run the program. shrunk: how many failures (one per engine and reason) are made small.
     progress(report so far, seed, outcome): called after each program.
+    template: of all programs, by name; "": any program.
     """
     report, start = Report(), time.monotonic()
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -119,7 +120,7 @@ def campaign(seeds: Sequence[int], engines: Callable[[int], Sequence[str]], jobs
                 except queue.Empty:
                     return
                 with lock:  # Python 3.11's parser mistakes the recursion depth of threads that run it at once
-                    program = generate(seed)
+                    program = generate(seed, template)
                 outcome = worker.check(program, engines(seed))
                 with lock:
                     report.add(seed, program, outcome)

@@ -206,7 +206,7 @@ def _with_teams(function: FunctionType, program: Program) -> Callable:
 
     def runner(*arguments):
         parts = 1 + 2 * (program.seed % 2)
-        rows = smallest_variant if program.seed % 3 else lambda *given: None
+        rows = (lambda *given: any_variant(program.seed, *given)) if program.seed % 3 else lambda *given: None
         with (
             patch.object(host_code, "parts", lambda *given: parts),
             patch.object(host_code, "row_variant", rows),
@@ -217,9 +217,31 @@ def _with_teams(function: FunctionType, program: Program) -> Callable:
     return runner
 
 
-def smallest_variant(trips: int, rows: int, variants: Sequence[tuple[int, int]]) -> int:
-    """In place of `team_choice.row_variant`: rows are run by the smallest team that has registers for them, however few they are."""
-    return next(number for number, (_, most) in enumerate(variants) if trips <= most or not most)
+def _with_cuda_teams(function: FunctionType, program: Program) -> Callable:
+    """A CUDA device, or its emulator, with any sums in any order: threads share loops whatever the sizes are, and teams of each kind that has
+    room run rows. Every other program has small blocks.
+    """
+    from unittest.mock import patch
+
+    from polyml.runtime.gpu import host_code
+
+    kernel = _compiled(target="cuda")(function, program)
+
+    def runner(*arguments):
+        with (
+            patch.object(host_code, "parts", lambda *given: 1 + 2 * (program.seed % 2)),
+            patch.object(host_code, "row_variant", lambda *given: any_variant(program.seed, *given)),
+            _small_blocks() if program.seed % 2 else contextlib.nullcontext(),
+        ):
+            return kernel(*arguments)
+
+    return runner
+
+
+def any_variant(number: int, trips: int, rows: int, variants: Sequence[tuple[int, int]]) -> int:
+    """In place of `team_choice.row_variant`: one of the teams that have room for rows, by a number."""
+    able = [position for position, (_, most) in enumerate(variants) if trips <= most or not most]
+    return able[number % len(able)]
 
 
 def _random_native(function: FunctionType, program: Program) -> Callable:
@@ -347,6 +369,7 @@ _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl-arrays", _with_device_arrays),
     Engine("opencl-teams", _with_teams, reorders=True),
     Engine("cuda", _compiled(fp="strict", target="cuda")),
+    Engine("cuda-teams", _with_cuda_teams, reorders=True),
     Engine("cuda-tf32", _on_tensor_cores, reorders=True, rounds=True),
 )
 NAMES = tuple(engine.name for engine in _ALL)

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from tests.fuzz.gpu_templates import GPU_TEMPLATES
 from tests.fuzz.mutate import mutate
 from tests.fuzz.program import Argument, Program
-from tests.fuzz.templates import TEMPLATES
+from tests.fuzz.templates import TEMPLATES, Made
 from tests.fuzz.writer import Writer
 
 SIZES_BY_DEPTH = {0: 40, 1: 130, 2: 45, 3: 16, 4: 8}  # at most about 4,000 instances of a statement
 
 
-def program(seed: int) -> Program:
-    """The random program number `seed`: two of three free, one a template with random holes."""
+def program(seed: int, template: str = "") -> Program:
+    """The random program number `seed`: two of three free, one a template with random holes; or all of the template with this name."""
     rng = random.Random(seed)
-    made = _from_template(rng, seed) if rng.random() < 0.35 else _free(rng, seed)
+    if template:
+        return _from_template(rng, seed, tuple(each for each in (*TEMPLATES, *GPU_TEMPLATES) if each.__name__ == template))
+    made = _from_template(rng, seed, TEMPLATES) if rng.random() < 0.35 else _free(rng, seed)
     if rng.random() < 0.25:
         made = made.with_source(mutate(made.source, rng))
     return made
 
 
-def _from_template(rng: random.Random, seed: int) -> Program:
-    template = rng.choice(TEMPLATES)
+def _from_template(rng: random.Random, seed: int, templates: Sequence[Callable[[random.Random], Made]]) -> Program:
+    template = rng.choice(templates)
     source, arguments = template(rng)
     source = ast.unparse(ast.parse(source)) + "\n"
     return _finish(rng, f"{seed} {template.__name__}", source, arguments)

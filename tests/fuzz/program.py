@@ -11,7 +11,7 @@ from types import FunctionType
 import numpy as np
 
 NUMPY_NAME = {
-    "f64": "float64", "f32": "float32", "bool": "bool",
+    "f64": "float64", "f32": "float32", "f16": "float16", "bool": "bool",
     **{f"{s}{b}": f"{'u' if s == 'u' else ''}int{b}" for s in "iu" for b in (8, 16, 32, 64)},
 }  # fmt: skip
 LAYOUTS = ("C", "F", "strided", "reversed", "offset")

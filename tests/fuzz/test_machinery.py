@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from polyml.schedule.gpu.launch_plan import planned
 from tests.fuzz import engines
 from tests.fuzz.affine import Var, affine, room, text
 from tests.fuzz.campaign import small
@@ -14,6 +15,7 @@ from tests.fuzz.generate import program
 from tests.fuzz.oracle import Bounds, Run, bounds, difference, expected, is_defined
 from tests.fuzz.program import Argument, Program, function, lay_out, make_arguments
 from tests.fuzz.worker import Worker
+from tests.gpu.mapping import problem
 
 SUM = Program(
     "sum",
@@ -222,3 +224,21 @@ def test_nan_and_infinity_that_came_in_must_come_out_and_an_overflow_may_go_eith
     assert accepts(infinite, np.inf, np.inf) and not accepts(infinite, np.inf, np.nan)
     assert not accepts(infinite, np.inf, -np.inf)
     assert accepts(huge, np.inf, 3e38)
+
+
+def plans(template, seeds):
+    """The programs' launches as the default of GPUs plans them."""
+    for seed in seeds:
+        made = program(seed, template)
+        given = problem(function(made), *make_arguments(made, 0))[0]
+        yield planned(given.scop, given.dependences, given.reductions)
+
+
+def test_most_programs_of_rows_are_run_by_teams():
+    found = [any(launch.rows is not None for launch in each) for each in plans("rows", range(40))]
+    assert sum(found) >= 20
+
+
+def test_most_sums_of_products_have_merged_loops():
+    found = [any(axis.merged for launch in each for axis in launch.axes) for each in plans("sums_of_products", range(40))]
+    assert sum(found) >= 20

@@ -247,7 +247,8 @@ class Floats:
         with np.errstate(all="ignore"):
             stored = float(self.dtype.type(given.value))
         rounded = stored != given.value and stored == stored
-        self.cells[index] = Number(stored, given.magnitude, given.roundings + rounded)
+        coarse = math.ceil(float(np.finfo(self.dtype).eps) / Number.eps) if given.roundings else 0  # a float16 of a float32
+        self.cells[index] = Number(stored, given.magnitude, given.roundings + max(rounded, coarse))
 
 
 def bounded(values):

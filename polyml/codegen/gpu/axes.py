@@ -23,6 +23,11 @@ from polyml.schedule.gpu.mapping import LaunchNest
 from polyml.schedule.gpu.team_choice import cheapest
 from polyml.schedule.tree import loop_tree
 
+_BOUND = (
+    "e",
+    "m",
+)  # names in texts for isl here and in `cut_blocks`: `e = e` would hold for all iterations of a loop with this name
+
 
 @dataclass(frozen=True)
 class MergedLoop:
@@ -90,7 +95,7 @@ class LaunchGrid:
 
 def launch_grid(nest: LaunchNest, axes: Sequence[GridAxis], scop: Scop) -> LaunchGrid:
     """Returns a nest on blocks and threads. axes: how its parallel loops are divided among them, x first."""
-    taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
+    taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters), *_BOUND}
     names = fresh([around.name for around in (*nest.host, *(loop for axis in axes for loop in axis.loops))], taken)
     host, starts = names[: len(nest.host)], iter(names[len(nest.host) :])
     whole = reduce(at, zip(host, nest.host), nest.instances)

@@ -59,9 +59,9 @@ class Registers:
         return conjunction(*(Compare(">=", last - first) for loop in self.chain for first in loop.lower for last in loop.upper))
 
     def is_loaded(self, scop: Scop) -> bool:
-        """Returns whether the registers are filled from memory: the elements have no first values, or the first of these needs them."""
-        first = next(instances(self.start), None)
-        return first is None or any(each.array == self.array for each in scop.statements[first.statement].reads)
+        """Returns whether the registers are filled from memory: the first instance, be it in `start` or the loop, needs the elements."""
+        first = next(instances((*self.start, self.loop)))
+        return any(each.array == self.array for each in scop.statements[first.statement].reads)
 
     def outset_at(self, items: Mapping[str, Affine]) -> tuple[Instance, ...]:
         """Returns the instances in `start`, of one item along each axis. items: { variable in `items` -> the number of the item }."""

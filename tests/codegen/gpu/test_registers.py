@@ -109,3 +109,19 @@ def test_each_of_two_loops_has_registers_of_its_own():
     program = gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], (4, 2), ()) for n in nests])
     (launch,) = program.launches.values()
     assert [each.start for version in launch.versions for each in version.registers] == [(), ()]
+
+
+def set_again(C, A):
+    for i in range(C.shape[0]):
+        for k in range(A.shape[0]):
+            C[i] = A[k] * 2
+
+
+def test_registers_are_not_filled_with_what_the_loop_does_not_need():
+    """The host does not even copy the elements to the device then."""
+    for function, is_loaded in ((set_again, False), (twice, True)):
+        given, _ = problem(function, *(np.zeros(shape) for shape in ((9,) if function is set_again else (9, 9), 5)))
+        nests = every_nest(loop_tree.read(given.scop.schedule, given.scop.statements), given.scop, given.dependences)
+        program = gpu_program(given.scop, [mapped(n, range(len(n.grid))[::-1], (4, 2), ()) for n in nests])
+        (launch,) = program.launches.values()
+        assert {each.is_loaded(given.scop) for version in launch.versions for each in version.registers} == {is_loaded}

@@ -16,13 +16,13 @@ from tests.fuzz.generate import program
 from tests.opencl.programs import Outcome, array_programs, polybench
 
 
-def emulate(only: str, seeds: Iterable[int], run: Run) -> int:
+def emulate(only: str, seeds: Iterable[int], run: Run, template: str = "") -> int:
     """Prints the programs that are wrong or not run, and returns 1 where one is wrong.
 
-    only: a part of the names of the kernels and array programs. seeds: of random programs.
+    only: a part of the names of the kernels and array programs. seeds: of random programs, of this template where one is given.
     """
     start, wrong, refused, total = time.monotonic(), 0, 0, 0
-    for outcome in outcomes(only, seeds, run):
+    for outcome in outcomes(only, seeds, run, template):
         total += 1
         wrong += bool(outcome.problem)
         refused += bool(outcome.refused)
@@ -32,7 +32,7 @@ def emulate(only: str, seeds: Iterable[int], run: Run) -> int:
     return 1 if wrong else 0
 
 
-def outcomes(only: str = "", seeds: Iterable[int] = (), run: Run = Run()) -> Iterator[Outcome]:
+def outcomes(only: str = "", seeds: Iterable[int] = (), run: Run = Run(), template: str = "") -> Iterator[Outcome]:
     """Yields the outcomes of PolyBench's kernels in loops, of array programs and of random programs."""
     loops = ((name, polybench, name) for name in kernels.NAMES if only in name)
     arrays = ((f"arrays {name}", array_programs, name) for name in workloads() if only in name)
@@ -45,12 +45,12 @@ def outcomes(only: str = "", seeds: Iterable[int] = (), run: Run = Run()) -> Ite
                 yield Outcome(shown, str(found))
     for seed in seeds:
         with emulated(Emulator(run)):
-            yield _random(seed)
+            yield _random(seed, template)
 
 
-def _random(seed: int) -> Outcome:
+def _random(seed: int, template: str) -> Outcome:
     try:
-        outcome = check(program(seed), ["cuda", "cuda-tf32"])
+        outcome = check(program(seed, template), ["interpret", *(["cuda-teams"] if template else ["cuda", "cuda-tf32"])])
     except FaultsFound as found:
         return Outcome(f"random {seed}", str(found))
     reason = outcome.detail or outcome.reason

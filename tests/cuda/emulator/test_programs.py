@@ -26,6 +26,11 @@ def test_random_programs_equal_plain_python():
     assert not any(each.problem or each.refused for each in outcomes("no such kernel", range(1, 4)))
 
 
+@pytest.mark.parametrize("template", ["rows", "sums_of_products"])
+def test_random_programs_of_forms_for_gpus_equal_plain_python(template):
+    assert not any(each.problem for each in outcomes("no such kernel", range(1, 3), template=template))
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_product_of_matrices_in_tiles_is_right_in_every_order_of_threads(order, monkeypatch):
     monkeypatch.setattr(launch_plan, "TILE", ((8, 8), (4, 4)))
@@ -89,3 +94,19 @@ def test_indices_of_callers_are_looked_at():
         at[0] = 5
         with pytest.raises(PolymlError, match="no index of `A`"):
             kernel(*map(OfCaller, (A, at, B)))
+
+
+def outer_product(C, A, B):
+    for m in range(C.shape[0]):
+        for e in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[m, e] += A[m, k] * B[k, e]
+
+
+def test_loops_may_have_the_names_that_polyml_gives_in_its_own_texts_for_isl(monkeypatch):
+    monkeypatch.setattr(launch_plan, "TILE", ((2, 2), (2, 2)))
+    rng = np.random.default_rng(0)
+    A, B, C = rng.random((9, 5)), rng.random((5, 7)), np.zeros((9, 7))
+    with emulated(Emulator()):
+        polyml.kernel(outer_product, target="cuda", fallback="error", cache=False)(C, A, B)
+    assert np.allclose(C, A @ B)
