@@ -223,7 +223,7 @@ def _with_cuda_teams(function: FunctionType, program: Program) -> Callable:
     """
     from unittest.mock import patch
 
-    from polyml.runtime.gpu import host_code
+    from polyml.runtime.gpu.host import code as host_code
 
     kernel = _compiled(target="cuda")(function, program)
 
