@@ -21,6 +21,8 @@ NAMES = (
     "GEMM f32 250",
     "GEMM tf32 250",
     "GEMM bf16 250",
+    "GEMM f32, libraries=True 250",
+    "GEMM bf16, libraries=True 250",
     "softmax 61 x 67",
     "layernorm 61 x 67",
     "jacobi-2d sweep 131",

@@ -29,6 +29,7 @@ class Case:
     reference: the same by NumPy in float64, where PyTorch does not compute it.
     tolerance: how far results may be from the reference, as a part of its largest number.
     tf32: whether operands may be rounded to 11 bits, by polyml and by the libraries.
+    libraries: whether polyml lets cuBLAS compute large products.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Case:
     tolerance: float = 1e-5
     is_product: bool = field(default=False)
     tf32: bool = False
+    libraries: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,12 @@ def cases(sizes: Sizes) -> Iterator[Case]:
         yield replace(_product("GEMM tf32", programs.product, np.float32, n, 2e-3), tf32=True)
     for n in sizes.products:
         yield _product("GEMM bf16", programs.product_of_halves, ml_dtypes.bfloat16, n, 1e-4)
+    for n in sizes.products:
+        yield replace(_product("GEMM f32, libraries=True", programs.product, np.float32, n, 1e-4), libraries=True)
+    for n in sizes.products:
+        yield replace(
+            _product("GEMM bf16, libraries=True", programs.product_of_halves, ml_dtypes.bfloat16, n, 1e-4), libraries=True
+        )
     for shape in sizes.rows:
         yield _rows("softmax", programs.softmax, shape, programs.softmax_by_numpy, lambda torch, x: torch.softmax(x, 1))
     for shape in sizes.rows:

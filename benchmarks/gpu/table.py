@@ -76,7 +76,8 @@ def _row(case: Case, device: Device, repeats: int, compiles: bool) -> Row:
     shape, kind = case.result
     size = sum(each.nbytes for each in given) + int(np.prod(shape)) * np.dtype(kind).itemsize
     sets = rotated(lambda: [device.array(each) for each in (np.zeros(shape, kind), *given)], size, device.cache_bytes)
-    kernel = polyml.kernel(case.kernel, target=device.target, fallback="error", fp="reassociate", tf32=case.tf32)
+    settings = {"fallback": "error", "fp": "reassociate", "tf32": case.tf32, "libraries": case.libraries}
+    kernel = polyml.kernel(case.kernel, target=device.target, **settings)
     try:
         kernel(*sets[0])
     except polyml.PolymlError as problem:
