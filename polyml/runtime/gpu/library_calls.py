@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from polyml.dtypes import DType
+from polyml.dtypes import F32, HALVES, DType
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.gpu.driver import DeviceBuffer, Driver, Queue
 from polyml.runtime.gpu.host.matrices import matrix_call
@@ -74,6 +74,7 @@ class ProductStarter:
     def _scale(self, given: tuple[float, tuple[str, ...]]) -> float:
         """Returns a factor: the product of a constant and of arguments, each in the type of the result."""
         constant, names = given
-        kind = numpy_dtype(self._memory.operand(self._product.result.array).element).type
+        element = self._memory.operand(self._product.result.array).element
+        kind = numpy_dtype(F32 if element in HALVES else element).type  # of the sums
         with np.errstate(all="ignore"):  # too large for the type: infinity, as in a launch
             return float(math.prod((kind(each) for each in (constant, *map(self._memory.number, names))), start=kind(1)))

@@ -25,14 +25,14 @@ Watched = Callable[[str], AbstractContextManager[None]]  # tells errors in a `wi
 
 VERSIONS = (13, 12, 11)  # of the library, which its file has in its name
 TYPES = {F32: 0, F64: 1, F16: 2, BF16: 14}  # cudaDataType_t
-COMPUTE = {F32: 68, F64: 70}  # cublasComputeType_t: CUBLAS_COMPUTE_32F and _64F, by the type of the result
+COMPUTE = {F32: 68, F64: 70, F16: 68, BF16: 68}  # cublasComputeType_t: CUBLAS_COMPUTE_32F and _64F, by the type of the result
 FAST_TF32 = 77  # CUBLAS_COMPUTE_32F_FAST_TF32
 NOT_TRANSPOSED, TRANSPOSED = 0, 1  # cublasOperation_t
 DEFAULT_ALGORITHM = -1  # cublasGemmAlgo_t
 NO_MEMORY = 3  # CUBLAS_STATUS_ALLOC_FAILED
 _STATUS = {1: "it is not initialised", 3: "it has too little memory", 7: "a value is not valid", 8: "the device is too old",
            13: "the device failed", 14: "it failed", 15: "it has no such product"}  # fmt: skip
-_NUMBER = {F32: ctypes.c_float, F64: ctypes.c_double}
+_NUMBER = {F32: ctypes.c_float, F64: ctypes.c_double, F16: ctypes.c_float, BF16: ctypes.c_float}
 _INSTALL = "pip install nvidia-cublas, or put libcublas of the CUDA toolkit on the library path"
 
 
@@ -50,7 +50,7 @@ class Cublas:
         """Returns the function that starts a product: it takes a queue, no blocks, and the memory of the left and the right operand and of
         the result.
 
-        types: of the elements of the operands and of the result, in which sums are.
+        types: of the elements of the operands and of the result; sums are in the latter, or in float32 for one of 16 bits.
         scales: by what the product is multiplied, and the result before it is added.
         tf32: whether operands of float32 may be rounded to 11 bits.
         """

@@ -8,26 +8,26 @@
 Matched on dependences, loops and subscripts: a sum whose order is free (`model.core.reductions`), in loops that form a box, of the
 product of two elements of which one moves along the rows of the result and the other one along its columns. What follows the sum in the
 launch runs as launches of its own: no loop of the grid carries a dependence, so nothing before it needs what another thread does there.
-Terms are multiplied by `alpha` once they are summed up, so results differ in rounding, as those of another order do.
+Where that only rounds the sums to the operands' 16 bits, the library does it. Terms are multiplied by `alpha` once they are summed up, so results differ in rounding, as those of another order do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import islpy as isl
 
-from polyml.dtypes import BF16, F16, F32, F64, DType
+from polyml.dtypes import BF16, F16, F32, F64, HALVES, DType
 from polyml.frontend import syntax
 from polyml.model.core.reductions import Reduction
-from polyml.model.core.scop import Access, Load, ScalarArg, Scop, Statement, Value
-from polyml.polyhedra import along, iterator_coefficients
+from polyml.model.core.scop import Load, Role, ScalarArg, Scop, Statement, Value
+from polyml.polyhedra import along
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.libraries.products import BATCH, COLUMN, ROW, SUM, MatrixProduct, Scale, Walk
-from polyml.schedule.gpu.loop_roles import SurroundingLoop
+from polyml.schedule.gpu.libraries.walks import at, loop_values, same_elements, walk
 from polyml.schedule.gpu.mapping import LaunchNest, ThreadStatement, those_of
 from polyml.schedule.gpu.merged_axes import is_box
 from polyml.schedule.tree import loop_tree
@@ -69,7 +69,11 @@ def parted(nest: LaunchNest, scop: Scop, reductions: Mapping[str, Reduction]) ->
     product = _product(first, update, terms, beta, scop)
     if isinstance(product, str):
         return product
-    return Parted(product, _nest_of(parts[number + 1 :], nest) if number + 1 < len(parts) else None)
+    after = parts[number + 1 :]
+    rounded = _rounded(product, first, update, _runs_of(after[0], nest), scop) if after else None
+    if rounded is not None:
+        product, after = rounded, after[1:]
+    return Parted(product, _nest_of(after, nest) if after else None)
 
 
 def _runs_of(part: BlockPart, nest: LaunchNest) -> tuple[ThreadStatement, ...]:
@@ -146,7 +150,7 @@ def _first_value(before: Sequence[ThreadStatement], update: ThreadStatement, sco
     if not before:
         return Scale()
     statement, written = scop.statements[before[0].statement], scop.statements[update.statement].write.array
-    if len(before) > 1 or statement.write.array != written:
+    if len(before) > 1 or statement.write.array != written or statement.write.may:
         return None
     value, element = statement.value, scop.arrays[written].element
     scale = _scale(value, element)
@@ -169,14 +173,16 @@ def _product(nest: LaunchNest, update: ThreadStatement, terms: _Terms, beta: Sca
     if statement.write.array in (accesses[1].array, accesses[2].array) or any(each.may for each in accesses):
         return "it multiplies elements of its result" if not any(each.may for each in accesses) else "data decide what it adds"
     host = tuple(f"{loop.name}_{number}_host" for number, loop in enumerate(nest.host))
-    instances = reduce(_at, zip(host, nest.host), nest.instances)
+    instances = reduce(at, zip(host, nest.host), nest.instances)
     one = LaunchNest((), nest.grid, nest.body, instances)
     (run,) = (each for each in one.runs() if each.statement == update.statement)
     starts = [each for each in one.runs() if each.statement != update.statement]
-    if not is_box(one) or any(not _same_elements(each, run, nest.grid, scop) for each in starts):
+    if not is_box(one) or any(
+        not same_elements((each, scop.statements[each.statement].write), (run, statement.write), nest.grid) for each in starts
+    ):
         return "its loops are no box"
-    values = _values(run.instances, loops)
-    walks = [_walk(each, values, len(loops)) for each in accesses]
+    values = loop_values(run.instances, loops)
+    walks = [walk(each, values, len(loops)) for each in accesses]
     if any(each is None for each in walks):
         return "its subscripts are not affine in its loops"
     result, left, right = (each for each in walks if each is not None)
@@ -189,47 +195,41 @@ def _product(nest: LaunchNest, update: ThreadStatement, terms: _Terms, beta: Sca
     return MatrixProduct(host, extents, roles, result, left, right, terms.alpha, beta)
 
 
-def _at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
-    """Returns the instances in which a loop's variable equals a parameter. fixed: the parameter's name and the loop."""
-    name, loop = fixed
-    value = isl.UnionSet(f"[{name}] -> {{ [{name}] }}")
-    return isl.UnionMap.from_union_pw_aff(loop.values).intersect_domain(instances).intersect_range(value).domain()
+def _rounded(
+    product: MatrixProduct, nest: LaunchNest, update: ThreadStatement, runs: Sequence[ThreadStatement], scop: Scop
+) -> MatrixProduct | None:
+    """Returns the product with its elements rounded to the operands' type where a statement behind it does this and nothing else needs
+    them; None where it does not.
 
-
-def _values(instances: isl.Set, loops: Sequence[SurroundingLoop]) -> isl.Map:
-    """Returns { S[i] -> [e0, e1, ...] }, the values of loops in the instances of a statement."""
-    own = isl.UnionSet.from_set(instances)
-    maps = (isl.UnionMap.from_union_pw_aff(loop.values).intersect_domain(own) for loop in loops)
-    return isl.Map.from_union_map(reduce(isl.UnionMap.flat_range_product, maps))
-
-
-def _same_elements(start: ThreadStatement, update: ThreadStatement, grid: Sequence[SurroundingLoop], scop: Scop) -> bool:
-    """Returns whether a statement without loops of its own writes, in each iteration of the grid, the element that the sum does."""
-    one, other = (
-        _values(run.instances, grid).reverse().apply_range(scop.statements[run.statement].write.relation) for run in (start, update)
-    )
-    return one.intersect_domain(other.domain()).is_equal(other)
-
-
-def _walk(access: Access, values: isl.Map, loops: int) -> Walk | None:
-    """Returns which elements an access goes to as loops run; None where these are no affine functions of the loops.
-
-    values: { S[i] -> [e0, e1, ...] }, those of the loops.
+    nest: that of the product.
+    runs: what is behind it.
     """
-    relation = values.reverse().apply_range(access.relation)
-    if not relation.is_single_valued():
+    if len(runs) != 1 or runs[0].inside or product.beta != Scale(0.0):
         return None
-    subscripts = isl.PwMultiAff.from_map(relation).gist(relation.domain())
-    steps = []
-    for dim in range(len(access.subscripts)):
-        pieces = {*iterator_coefficients(subscripts.get_at(dim))}
-        found = [int(step) for step in pieces.pop() if step == int(step)]
-        if pieces or len(found) < loops:
-            return None
-        steps.append(found)
-    start = relation.intersect_domain(values.range().lexmin()).range()
-    first = tuple(integer_expression(start.dim_min(dim).coalesce()) for dim in range(len(steps)))
-    return Walk(access.array, first, tuple(zip(*steps)) if steps else ((),) * loops)
+    (run,), array = runs, scop.arrays[product.result.array]
+    statement, sums = scop.statements[run.statement], scop.statements[update.statement]
+    value, kind = statement.value, scop.arrays[product.left.array].element
+    users = {
+        each.name for each in scop.statements.values() if any(access.array == array.name for access in (*each.reads, each.write))
+    }
+    if (
+        not isinstance(value, syntax.Cast)
+        or not isinstance(value.operand, Load)
+        or not (value.to == kind == scop.arrays[statement.write.array].element and kind in HALVES)
+        or array.role is not Role.LOCAL
+        or not users <= {*nest.statements, run.statement}
+        or statement.write.may
+    ):
+        return None
+    if not same_elements((run, statement.reads[value.operand.access]), (update, sums.write), nest.grid):
+        return None
+    instances = reduce(at, zip(product.host, nest.host), isl.UnionSet.from_set(run.instances))
+    (one,) = LaunchNest((), nest.grid, loop_tree.Leaf((run.statement,)), instances).runs()
+    result = walk(statement.write, loop_values(one.instances, nest.grid), len(nest.grid))
+    if result is None or not all(map(result.moves, range(len(nest.grid)))):
+        return None
+    more = ((0,) * len(statement.write.subscripts),) * (len(product.roles) - len(nest.grid))
+    return replace(product, result=Walk(result.array, result.first, (*result.steps, *more)))
 
 
 def _roles(result: Walk, left: Walk, right: Walk, grid: int, loops: int) -> tuple[str, ...] | str:

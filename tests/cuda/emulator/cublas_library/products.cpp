@@ -63,7 +63,20 @@ double rounded_to_tf32(double value) {
     return single;
 }
 
-// Sums are of the type of the result, each product and sum rounded.
+// Rounds to the nearest number of 16 bits, ties to even.
+uint16_t rounded_to_half(float value, int type) {
+    uint16_t bits;
+    if (type == R_16F) {
+        _Float16 half = (_Float16)value;
+        return memcpy(&bits, &half, 2), bits;
+    }
+    uint32_t wide;
+    memcpy(&wide, &value, 4);
+    if (value != value) return 0x7fff;
+    return (wide + 0x7fff + (wide >> 16 & 1)) >> 16;
+}
+
+// Sums are of the type of the result, or of float for one of 16 bits; each product and sum is rounded.
 template <class T>
 void multiply(const Matrix& a, const Matrix& b, const Matrix& c, int m, int n, int k, int batch, double alpha, double beta, bool is_tf32) {
     for (long long z = 0; z < batch; z++)
@@ -75,9 +88,12 @@ void multiply(const Matrix& a, const Matrix& b, const Matrix& c, int m, int n, i
                     if (is_tf32) one = rounded_to_tf32(one), other = rounded_to_tf32(other);
                     sum += (T)((T)one * (T)other);
                 }
-                T* out = (T*)(c.memory + c.offset(i, j, z));
-                *out = beta == 0 ? (T)alpha * sum : (T)((T)alpha * sum) + (T)beta * *out;
-                emu_written(out, sizeof(T));
+                void* out = (void*)(c.memory + c.offset(i, j, z));
+                T value = (T)alpha * sum;
+                if (beta != 0) value += (T)((T)beta * (T)read(c, i, j, z));
+                uint16_t half = rounded_to_half((float)value, c.type);
+                memcpy(out, c.element() == 2 ? (void*)&half : (void*)&value, c.element());
+                emu_written(out, c.element());
             }
 }
 
@@ -89,6 +105,7 @@ int started(void* given, int m, int n, int k, const void* alpha, Matrix a, Matri
     if (a.leading < (a.transposed ? k : m) || b.leading < (b.transposed ? n : k) || c.leading < m || c.leading < 1) return INVALID;
     bool is_double = c.type == R_64F && a.type == R_64F && compute == COMPUTE_64F;
     bool is_single = c.type == R_32F && (a.type == R_32F || a.type == R_16F || a.type == R_16BF) && compute == COMPUTE_32F;
+    is_single |= c.type == a.type && (c.type == R_16F || c.type == R_16BF) && compute == COMPUTE_32F;
     bool is_tf32 = c.type == R_32F && a.type == R_32F && compute == COMPUTE_32F_FAST_TF32;
     if (a.type != b.type || !(is_double || is_single || is_tf32)) return UNSUPPORTED;
     if (!m || !n || !batch) return OK;

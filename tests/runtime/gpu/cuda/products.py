@@ -174,6 +174,7 @@ def halves() -> None:
     A, B = some(5, 7, dtype=np.float16), some(7, 6, dtype=np.float16)
     with calls() as seen:
         equal(product(A, B), A @ B)
+    assert [call.result.array for call in seen] == ["_rounded"]
     rounded = polyml.kernel(product.py_func, target=product.gpu, libraries=True, tf32=True, fallback="error", cache=False)
     with calls() as seen:
         made = rounded(np.full((5, 7), 2049, F4), np.ones((7, 6), F4))

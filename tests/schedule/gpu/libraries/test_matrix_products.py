@@ -61,6 +61,19 @@ def test_what_follows_a_product_is_a_launch_of_its_own():
     assert launches[0].product.beta == Scale(0.0)
 
 
+def product_alone(A, B):
+    return A @ B
+
+
+def test_sums_that_are_only_rounded_are_rounded_by_the_library():
+    for kind in ("f16", "bf16"):
+        (launch,) = placed(product_alone, *(f"{kind}[:,:]",) * 2)
+        assert launch.product.result.array == "_rounded" and launch.product.result.steps == ((1, 0), (0, 1), (0, 0)), launch.product
+        assert launch.rest is None
+    (launch,) = placed(product_alone, "f32[:,:]", "f32[:,:]")
+    assert launch.product.result.array == "_product"
+
+
 def test_operands_are_rounded_where_the_launch_would_round_them():
     arguments = ("f32", "f32", "f32[:,:]", "f32[:,:]", "f32[:,:]")
     assert [each.product.tf32 for each in placed(gemm, *arguments)] == [False]
