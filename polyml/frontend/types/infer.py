@@ -17,7 +17,8 @@ follows from them:
   numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.
 * The right operand of ** on integers is unsigned or a constant that is not negative.
 * A number that is a Python number on one path and a NumPy scalar on another (`m = 0.0`, then `if A[i] > m: m = A[i]`)
-  is held in a type that contains both, and counts as NumPy's when it is returned. Arithmetic whose result would
+  is held in a type that contains both, and counts as NumPy's when it is returned. A result that is a Python float on one
+  path and a Python int on another is refused. Arithmetic whose result would
   depend on the path is refused, unless the Python number is a constant for which NumPy's type gives the same
   (`type_sets`, `operation_results`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
   A's type. Where the loop's bounds are known at entry a `Require` says so, and a call in which it does not run is one

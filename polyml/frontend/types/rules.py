@@ -297,10 +297,10 @@ def check_one_type(expr: syntax.Expr, types: TypeSet) -> None:
     """Raises PolymlTypeError for a result whose NumPy type depends on the path that the program takes.
 
     A result that is a Python number on one path and has a NumPy type on the other is accepted where that type holds the Python
-    number.
+    number; one that is a Python number of one kind or another is not.
 
     types: the types that the result may have
     """
     fixed = [k for k in types if not k.weak]
-    if len(fixed) > 1 or any(storage(types) != f for f in fixed):
+    if len(fixed) > 1 or any(storage(types) != f for f in fixed) or not fixed and len(types) > 1:
         raise depends_on_path(expr, types)

@@ -156,6 +156,21 @@ kernel.py:3:12: error: the type of this depends on the path the program takes: f
         args=[array("f4", 1), array("f8", 1)],
     ),
     Case(
+        "Python number of one kind or another",
+        """
+def f(A):
+    return 1 / 3 if A[0] > 0 else 3
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: the type of this depends on the path the program takes: a Python float or a Python int
+          return 1 / 3 if A[0] > 0 else 3
+                 ^^^^^^^^^^^^^^^^^^^^^^^^
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
+""",
+        args=[array("f4", 1)],
+    ),
+    Case(
         "int on one path",
         """
 def f(A, n):
