@@ -1,8 +1,8 @@
 """How long it takes from a decorated function to its first result on an OpenCL device:  python -m benchmarks.first_calls [--device TEXT]
 
 For each kernel two processes, one after the other: the first one finds an empty folder for what is kept on disk, the second one what the first one left
-there. Each prints the seconds of the call that the driver took to compile or load its program, to run launches (for which pocl compiles once more)
-and to copy arrays, and the rest, polyml's own.
+there. Each prints the seconds of the call that the driver took to compile or load its program, to run launches (for which pocl compiles once more),
+to copy arrays and to be waited for, and the rest, polyml's own.
 The driver keeps no programs of its own (POCL_KERNEL_CACHE=0, PYOPENCL_NO_CACHE=1). Importing polyml and opening the device are not among them.
 """
 
@@ -64,7 +64,9 @@ def first_call(name: str, device: str) -> tuple[float, float]:
 
         return run
 
-    for owner, call in ((opened.cl.Program, "build"), (opened.cl, "enqueue_nd_range_kernel"), (opened.cl, "enqueue_copy")):
+    waits = ((opened.cl.CommandQueue, "finish"), (opened.cl, "enqueue_copy"))  # in which pocl compiles what is launched
+    builds = ((opened.cl.Program, "build"), (opened.cl.Program, "get_info"))  # pocl compiles where it is asked for machine code
+    for owner, call in (*builds, (opened.cl, "enqueue_nd_range_kernel"), *waits):
         setattr(owner, call, timed(getattr(owner, call)))
     start = time.perf_counter()
     polyml.kernel(function, target=target, fallback="error")(*given)
