@@ -406,7 +406,7 @@ def test_the_slider_shows_its_cycle_in_a_browser(report, tmp_path):
     (player,) = after(tmp_path, report, MOVED.format(4))
     assert player["text"]["output"] == ["cycle 4"] and player["text"]["caption"][0] == "t = 4"
     last = ROWS + COLUMNS + DEPTH - 3 + ROWS
-    assert player["text"]["title"][0] == f"Cycle 4 of 0 to {last}: {len(product(4))} of 12 units run an instance"
+    assert player["text"]["title"][0] == f"Cycle 4 of 0 to {last} with the drain: {len(product(4))} of 12 units run an instance"
     assert len(player["cells"]) == ROWS * COLUMNS and shown_in(player) == expected(4)
     assert player["cells"]["1,2"]["name"] == "unit x = 1, y = 2 runs S0[1,2,1], with C[1,2], A[1,1], B[1,2]"
     waiting = {f"A[{i},{k}]" for i in range(ROWS) for k in range(DEPTH) if i + k > 4}
