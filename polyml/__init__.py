@@ -16,6 +16,7 @@ from polyml.interrupts import deferred
 with deferred():  # NumPy cannot be imported again where its first import was interrupted
     from polyml import config
     from polyml.api import Kernel, kernel, status
+    from polyml.api.plotting.plot import plot
     from polyml.api.target import Target
     from polyml.errors import (
         BoundsError,
@@ -59,5 +60,6 @@ __all__ = [
     "Target",
     "config",
     "kernel",
+    "plot",
     "status",
 ]

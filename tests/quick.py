@@ -72,6 +72,7 @@ QUICK = frozenset(
     pipeline/test_passes.py::test_every_pass_says_why_it_stands_where_it_stands
     pipeline/test_passes.py::test_every_pass_shows_before_and_after
     pipeline/test_passes.py::test_names_are_used_once_and_known_without_the_compiler
+    pictures/test_nests.py
     polyhedra/test_polyhedra.py
     quasi_affine/test_affine.py
     quasi_affine/test_to_isl.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Union
 
 import islpy as isl
@@ -58,6 +59,7 @@ def _labeller(space: isl.Space) -> Callable[[tuple[int, ...]], Any]:  # Any: as 
     return lambda c: ((names[0], c[:split]), (names[1], c[split:]))
 
 
+@lru_cache(maxsize=8192)
 def instance_text(instance: Instance) -> str:
     """Returns an instance as isl writes it: ("S", (1, 2)) is "S[1, 2]"."""
     name, coordinates = instance

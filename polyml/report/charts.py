@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from polyml.drawing.svg import document
 from polyml.machines.roofline import Roofline
 from polyml.machines.units import shown
-from polyml.plot.svg import document
 from polyml.report.values import ReportValues
 from polyml.tune.tiles.choose import Tiles
 

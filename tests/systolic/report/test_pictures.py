@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 import polyml
+from polyml.drawing.style import DARK, LIGHT, PHASES
 from polyml.errors import ConfigError
-from polyml.plot.style import DARK, LIGHT, PHASES
 from polyml.systolic.mapping.dataflows import kung_design
 from polyml.systolic.report.pictures.collection import array_svg
 from polyml.systolic.report.pictures.spacetime import spacetime_svg

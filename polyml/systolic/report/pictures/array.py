@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from polyml.plot.style import CHARACTER, PHASES, heading, heading_width, lane, picture
-from polyml.plot.svg import Font, Svg, path, rect, text
+from polyml.drawing.style import CHARACTER, PHASES, heading, heading_width, lane, picture
+from polyml.drawing.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.spacetime import Vector

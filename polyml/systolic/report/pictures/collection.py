@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from polyml.drawing.style import picture
+from polyml.drawing.svg import Font, Svg, text
 from polyml.errors import ConfigError
-from polyml.plot.style import picture
-from polyml.plot.svg import Font, Svg, text
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.pictures.array import Scene
 from polyml.systolic.report.pictures.spacetime import spacetime_svg

@@ -11,8 +11,8 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from polyml.drawing.style import DARK, LANES, LIGHT, lane, variables
 from polyml.errors import ConfigError
-from polyml.plot.style import DARK, LANES, LIGHT, lane, variables
 from polyml.report.html import page as tables
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.pictures.array import Scene, unit_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from polyml.plot.style import CHARACTER, heading, heading_width, lane, picture
-from polyml.plot.svg import Svg, path, rect, text
+from polyml.drawing.style import CHARACTER, heading, heading_width, lane, picture
+from polyml.drawing.svg import Svg, path, rect, text
 from polyml.systolic.report.pictures.array import label
 from polyml.systolic.report.text import mapping_text, moves_text
 from polyml.systolic.simulate.frames import Frames, PEIndex, PEState, StatementInstance

@@ -7,8 +7,8 @@ from itertools import groupby
 
 import numpy as np
 
-from polyml.plot.style import PHASES, heading, picture
-from polyml.plot.svg import Font, Svg, path, rect, text
+from polyml.drawing.style import PHASES, heading, picture
+from polyml.drawing.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.text import mapping_text
 from polyml.systolic.simulate.activity import Activity

@@ -11,8 +11,8 @@ from html import escape
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.plot.style import heading, heading_width, picture
-from polyml.plot.svg import Font, Svg, path, text
+from polyml.drawing.style import heading, heading_width, picture
+from polyml.drawing.svg import Font, Svg, path, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.spacetime import Vector, linear

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from polyml.plot.svg import Font, Svg, document, text
+from polyml.drawing.svg import Font, Svg, document, text
 
-ROOT = "polyml-systolic"  # class of every picture: style sheets of pictures in a page are the whole page's
+ROOT = "polyml-picture"  # class of every picture: style sheets of pictures in a page are the whole page's
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 CHARACTER = 7.3  # pixels of one that is 12 high
 
@@ -87,6 +87,11 @@ def _rules(palette: Palette) -> str:
         ".on-light": "fill:#14181d",
         ".now": f"stroke:{colours['ink']};stroke-width:1.5",
     }
+    rules[".point"] = f"fill:{colours['active border']};stroke:{colours['active border']};stroke-width:1.2"
+    rules[".arrow"] = "fill:none;stroke-width:1.4"
+    rules[".tile"] = f"fill:none;stroke:{colours['ink']};stroke-width:1.4"
+    for number, colour in enumerate(palette.lanes):
+        rules[f".arrow.a{number}"] = f"stroke:{colour}"
     for phase in PHASES:
         fill, border = colours[phase], colours[f"{phase} border"]
         rules[f".{phase}>rect"] = f"fill:{fill};stroke:{border}"

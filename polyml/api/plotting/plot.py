@@ -1,0 +1,48 @@
+"""`polyml.plot`: a picture of a kernel or a schedule. What draws is imported where it is needed, so that importing polyml is fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from polyml.api.decorator import Kernel
+from polyml.errors import ConfigError
+from polyml.reading.input_limits import shown
+
+if TYPE_CHECKING:
+    from polyml.drawing.svg import Svg
+    from polyml.schedule.script.schedule import Schedule
+
+SUBJECTS = ("domain", "dependences", "schedule", "tiles")
+_OF_SCHEDULES = ("schedule", "tiles")  # for which a kernel's own schedule is drawn, in place of the source's order
+
+
+def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None) -> Svg:
+    """Returns a picture of a kernel or of one of its schedules, as an SVG text that notebooks show.
+
+    Each statement has a panel with a circle for each instance; at most 2,000 are drawn, and the picture says so if there are more. Of statements in
+    more than three loops, one iteration of the outermost loops is drawn.
+
+    of: a kernel that has been called, or a schedule of `Kernel.schedule`.
+    what: "domain": the instances. "dependences": arrows from each instance to those that depend on it directly, by kind. "schedule": the place of
+        each instance in the order. "tiles": the outlines of tiles, full ones solid and partial ones dashed.
+    sizes: {name of a size, as in "A_0" or "N": value}; a size that is not given is 6.
+    Raises PolymlTypeError for any other object, ConfigError for another picture or for sizes that are none, and what
+    `Kernel.schedule` raises.
+
+    >>> import numpy as np, polyml
+    >>> @polyml.kernel
+    ... def prefix(A):
+    ...     for i in range(1, A.shape[0]):
+    ...         A[i] += A[i - 1]
+    >>> picture = polyml.plot(prefix.schedule("source", "f64[:]"), "dependences", {"A_0": 4})
+    >>> picture.count('data-kind="flow"'), picture.count("data-instance")
+    (2, 3)
+    """
+    if not isinstance(what, str) or what not in SUBJECTS:
+        raise ConfigError(f"there is no picture {shown(what)}", notes=[f"expected one of {', '.join(SUBJECTS)}"])
+    from polyml.api.plotting.schedule_picture import schedule_picture
+
+    if isinstance(of, Kernel):
+        of = of.schedule() if what in _OF_SCHEDULES else of.schedule("source")
+    return schedule_picture(of, what, sizes or {})

@@ -1,0 +1,49 @@
+"""The picture of a schedule for sizes that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from polyml import polyhedra
+from polyml.drawing.svg import Svg
+from polyml.errors import ConfigError, PolymlTypeError
+from polyml.model.core.scop import Scop
+from polyml.pictures.nest_svg import nest_svg
+from polyml.pictures.nests import nest_picture, parameters
+from polyml.polyhedra.parameters import fix
+from polyml.reading.input_limits import shown
+from polyml.schedule.script.schedule import Schedule
+
+USUAL = 6  # of a size for which none is given
+_MOST_INSTANCES = 100_000  # that are looked at
+_MOST_SIZE = 1_000_000
+
+
+def schedule_picture(of: object, what: str, sizes: Mapping[str, int]) -> Svg:
+    """Returns the picture of a schedule. what: one of `pictures.nests.SUBJECTS`. Raises what `polyml.plot` raises."""
+    if not isinstance(of, Schedule):
+        notes = ["expected a kernel, or what its method `schedule` returns"]
+        raise PolymlTypeError(f"polyml.plot draws no {type(of).__name__}", notes=notes)
+    problem = of.problem
+    with problem.alone():
+        values = _sizes(problem.scop, sizes)
+        return nest_svg(nest_picture(problem.scop, problem.dependences, of.tree, what, values))
+
+
+def _sizes(scop: Scop, given: Mapping[str, int]) -> dict[str, int]:
+    """Returns a value for each size. Raises ConfigError for others, and for values with which a statement has too many instances."""
+    known = parameters(scop)
+    for name, value in given.items():
+        if name not in known:
+            raise ConfigError(f"there is no size {shown(name)}", notes=[f"sizes: {', '.join(known) or 'none'}"])
+        if type(value) is not int or not 0 <= value <= _MOST_SIZE:
+            raise ConfigError(f"{name} is an integer from 0 to {_MOST_SIZE:,}, not {shown(value)}")
+    values = {name: given.get(name, USUAL) for name in known}
+    for statement in scop.statements.values():
+        domain = fix(statement.domain, values).project_out_all_params()
+        sides = [] if domain.is_empty() else polyhedra.ranges(domain)
+        if prod(high - low + 1 for low, high in sides) > _MOST_INSTANCES:
+            told = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise ConfigError(f"{statement.name} has too many instances for {told}", notes=["sizes of 4 to 40 can be seen"])
+    return values

@@ -1,0 +1,98 @@
+"""Where the instances of a statement are drawn: a panel for each statement, and a place in it for each point.
+
+one loop: from left to right; two: the outer one downwards, so that rows are read as the source runs them; three: the outermost one obliquely
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from polyml.drawing.style import CHARACTER
+from polyml.pictures.nests import StatementPoints
+
+CELL, LEAST = 34.0, 7.0  # pixels between neighbours, at most and at least
+LONGEST = 780.0  # pixels of a loop, as far as neighbours can be told apart
+OBLIQUE = (
+    0.30,
+    -0.22,
+)  # of a cell, from one iteration of the outermost of three loops to the next one: ten fall between the others
+DRAWN = 3  # loops of a panel
+MARGIN, HEAD = 44.0, 48.0  # of a panel: at the left and below for numbers, and above for the statement
+
+Point = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel draws the instances of one statement.
+
+    statement: with its points.
+    fixed: values of the outermost loops, of which the panel shows one iteration; () where it shows all.
+    left, top: of the panel, in pixels.
+    """
+
+    statement: StatementPoints
+    fixed: tuple[int, ...]
+    left: float = 0.0
+    top: float = 0.0
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """The points that are drawn."""
+        return tuple(p for p in self.statement.points if p[: len(self.fixed)] == self.fixed)
+
+    @property
+    def iterators(self) -> tuple[str, ...]:
+        """The loops that are drawn, outermost first."""
+        return self.statement.iterators[len(self.fixed) :]
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[int, int], ...]:
+        """The least and the largest value of each loop that is drawn."""
+        own = [p[len(self.fixed) :] for p in self.points]
+        return tuple((min(values), max(values)) for values in zip(*own)) if own else ((0, 0),) * len(self.iterators)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and the height of the panel, in pixels."""
+        spans = [high - low for low, high in self.bounds]
+        across, down, oblique = [*reversed(spans), 0, 0, 0][:3]
+        width = (across + oblique * OBLIQUE[0]) * self.cell
+        height = (down - oblique * OBLIQUE[1]) * self.cell
+        return max(width + 2 * MARGIN, CHARACTER * len(self.title) + 28), height + self.head + MARGIN
+
+    @cached_property
+    def cell(self) -> float:
+        """Pixels between neighbours: fewer where a loop has many iterations."""
+        return max(min(CELL, LONGEST / max([1, *(high - low for low, high in self.bounds)])), LEAST)
+
+    @property
+    def title(self) -> str:
+        """The statement with its name, as it stands above the panel."""
+        return f"{self.statement.name}: {self.statement.text}"
+
+    @property
+    def head(self) -> float:
+        """How far below the panel's top its points begin, in pixels."""
+        return HEAD + (20 if len(self.iterators) == DRAWN else 0)
+
+    def place(self, point: Point) -> tuple[float, float] | None:
+        """Returns where a point is drawn, in pixels; None where it is not."""
+        if point[: len(self.fixed)] != self.fixed:
+            return None
+        steps = [value - low for value, (low, _) in zip(point[len(self.fixed) :], self.bounds)]
+        across, down, oblique = [*reversed(steps), 0, 0, 0][:3]
+        highest = (self.bounds[0][1] - self.bounds[0][0]) if len(self.bounds) == DRAWN else 0
+        x = self.left + MARGIN + self.cell * (across + oblique * OBLIQUE[0])
+        y = self.top + self.head + self.cell * (down + (oblique - highest) * OBLIQUE[1])
+        return x, y
+
+
+def panel(statement: StatementPoints) -> Panel:
+    """Returns the panel of a statement: of more than three loops, one iteration in the middle of the outermost ones."""
+    hidden = max(len(statement.iterators) - DRAWN, 0)
+    if not hidden or not statement.points:
+        return Panel(statement, ())
+    outer = sorted({p[:hidden] for p in statement.points})
+    return Panel(statement, outer[len(outer) // 2])

@@ -1,0 +1,133 @@
+"""Pictures show what the sets and relations are: compared with all instances, run one after the other in plain Python."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml import kernels
+from polyml.pictures.nest_svg import nest_svg
+from polyml.pictures.nests import nest_picture, parameters
+from polyml.polyhedra.points import points
+
+SIZE = 4
+SLOW = {"heat_3d": 3, "adi": 3}  # with as many instances as are drawn
+
+
+def schedule_of(name: str):
+    """The schedule of a kernel of PolyBench in the source's order."""
+    found = kernels.load(name)
+    arguments = found.inputs(found.sizes["MINI"], np.random.default_rng(0), found.dtype)
+    return polyml.kernel(found.kernel.py_func, cache=False).schedule("source", *arguments.values())
+
+
+def direct(scop, sizes) -> set[tuple[str, str, str]]:
+    """The direct dependences, found by going through all accesses in the source's order."""
+    times = {instance: time for instance, (_, time) in points(scop.schedule.get_map().intersect_domain(scop.domain), **sizes)}
+    touched = {}
+    for statement in scop.statements.values():
+        for kind, accesses in (("read", statement.reads), ("write", (statement.write,))):
+            for access in accesses:
+                for instance, element in points(access.relation.intersect_domain(statement.domain), **sizes):
+                    touched.setdefault(instance, {}).setdefault(kind, set()).add(element)
+    found, writer, readers = set(), {}, {}
+    for instance in sorted(times, key=times.get):
+        own = touched.get(instance, {})
+        for element in own.get("read", ()):
+            if element in writer:
+                found.add(("flow", writer[element], instance))
+            readers.setdefault(element, set()).add(instance)
+        for element in own.get("write", ()):
+            if element in writer:
+                found.add(("output", writer[element], instance))
+            found |= {("anti", reader, instance) for reader in readers.pop(element, ()) if reader != instance}
+            writer[element] = instance
+    return {(kind, text(source), text(sink)) for kind, source, sink in found}
+
+
+def text(instance) -> str:
+    return f"{instance[0]}[{', '.join(map(str, instance[1]))}]"
+
+
+def elements(svg: str, kind: str):
+    """The elements of a picture of one CSS class, which stand for something."""
+    root = ElementTree.fromstring(svg)
+    return [
+        each for each in root.iter() if kind in each.get("class", "").split() and any(k.startswith("data-") for k in each.keys())
+    ]
+
+
+@pytest.mark.parametrize("name", kernels.NAMES)
+def test_points_arrows_and_times_are_those_of_the_sets(name):
+    schedule = schedule_of(name)
+    scop = schedule.problem.scop
+    sizes = dict.fromkeys(parameters(scop), SLOW.get(name, SIZE))
+    instances = points(scop.domain, **sizes)
+    drawn, complete = {}, True
+    for what in ("domain", "dependences", "schedule"):
+        shown = nest_picture(scop, schedule.problem.dependences, schedule.tree, what, sizes, most=10_000)
+        drawn[what] = nest_svg(shown)
+        complete = complete and all(len(each.iterators) <= 3 for each in shown.statements)
+    found = {each.get("data-instance") for each in elements(drawn["domain"], "point")}
+    if complete:
+        assert found == {text(each) for each in instances}
+        arrows = [
+            (each.get("data-kind"), each.get("data-source"), each.get("data-sink"))
+            for each in elements(drawn["dependences"], "arrow")
+        ]
+        assert len(arrows) == len({*arrows}) and {*arrows} == direct(scop, sizes)
+    else:
+        assert found < {text(each) for each in instances} and "is drawn for" in drawn["domain"]
+    numbers = {each.get("data-instance"): int(each.get("data-time")) for each in elements(drawn["schedule"], "point")}
+    times = {text(instance): at for instance, (_, at) in points(scop.schedule.get_map().intersect_domain(scop.domain), **sizes)}
+    in_order = sorted(times, key=times.get)
+    assert numbers == {each: number for number, each in enumerate(in_order) if each in found}
+
+
+def test_a_wrong_arrow_is_found():
+    schedule = schedule_of("jacobi_1d")
+    scop, sizes = schedule.problem.scop, dict.fromkeys(parameters(schedule.problem.scop), SIZE)
+    svg = nest_svg(nest_picture(scop, schedule.problem.dependences, schedule.tree, "dependences", sizes))
+    planted = re.sub(r'data-sink="S0\[1, 2\]"', 'data-sink="S0[1, 1]"', svg, count=1)
+    assert planted != svg
+    arrows = {(each.get("data-kind"), each.get("data-source"), each.get("data-sink")) for each in elements(planted, "arrow")}
+    assert arrows != direct(scop, sizes)
+
+
+def seidel(A, T):
+    for t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            A[i] = A[i - 1] + A[i] + A[i + 1]
+
+
+def test_tiles_are_those_of_the_schedule():
+    schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int").skew("i", "t").tile(t=2, i=3)
+    svg = polyml.plot(schedule, "tiles", {"A_0": 7, "T": 5})
+    tiles = elements(svg, "tile")
+    expected = {}
+    for t in range(5):
+        for i in range(1, 6):
+            expected.setdefault((t // 2, (i + t) // 3), []).append(f"S0[{t},{i}]")
+    members = sorted(sorted(re.findall(r"S0\[[^]]*\]", each.get("data-members"))) for each in tiles)
+    assert members == sorted(map(sorted, expected.values()))
+    full = {len(each) == 6 for each in expected.values()}
+    assert full == {True, False}
+    for each in tiles:
+        is_full = len(re.findall("S0", each.get("data-members"))) == 6
+        assert each.get("data-full") == str(is_full).lower() and (each.get("stroke-dasharray") is None) == is_full
+
+
+def test_large_domains_are_cut_and_say_so():
+    schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int")
+    svg = polyml.plot(schedule, "domain", {"A_0": 102, "T": 100})
+    label = ElementTree.fromstring(svg).get("aria-label")
+    assert len(elements(svg, "point")) == 2000 and "2,000 instances, the first of 10,000 in the source's order" in label
+
+
+def test_pictures_say_in_words_what_they_show():
+    root = ElementTree.fromstring(polyml.plot(polyml.kernel(seidel).schedule("source", "f64[:]", "int"), "dependences"))
+    label = root.get("aria-label")
+    assert root.get("role") == "img" and label.startswith("Dependences of seidel. 24 instances for A_0 = 6, T = 6.")
+    assert "flow: written, then read: S0 to S0 at (0, 1), (1, -1), (1, 0)" in label
