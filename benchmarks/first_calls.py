@@ -19,21 +19,9 @@ from collections.abc import Callable
 import numpy as np
 
 import polyml
+from benchmarks.gpu.programs import convolution
 from benchmarks.opencl import gemm, jacobi_2d, softmax
 from polyml.runtime.gpu import opencl
-
-
-def conv2d(y, x, w):
-    """y[n, f, i, j] := the sum of x[n, c, i + p, j + q] w[f, c, p, q]."""
-    for n in range(y.shape[0]):
-        for f in range(y.shape[1]):
-            for i in range(y.shape[2]):
-                for j in range(y.shape[3]):
-                    y[n, f, i, j] = 0
-                    for c in range(w.shape[1]):
-                        for p in range(w.shape[2]):
-                            for q in range(w.shape[3]):
-                                y[n, f, i, j] += x[n, c, i + p, j + q] * w[f, c, p, q]
 
 
 def _numbers(*shape: int) -> np.ndarray:
@@ -43,7 +31,7 @@ def _numbers(*shape: int) -> np.ndarray:
 KERNELS: dict[str, tuple[Callable, Callable[[], tuple]]] = {
     "gemm": (gemm, lambda: (np.float32(1.5), np.float32(1.2), *(_numbers(64, 64) for _ in range(3)))),
     "jacobi_2d": (jacobi_2d, lambda: (2, _numbers(64, 64).astype(float), _numbers(64, 64).astype(float))),
-    "conv2d": (conv2d, lambda: (_numbers(1, 16, 14, 14), _numbers(1, 8, 16, 16), _numbers(16, 8, 3, 3))),
+    "conv2d": (convolution, lambda: (_numbers(1, 16, 14, 14), _numbers(1, 8, 16, 16), _numbers(16, 8, 3, 3))),
     "softmax": (softmax, lambda: (_numbers(16, 64),)),
 }
 

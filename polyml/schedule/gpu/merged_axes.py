@@ -77,7 +77,7 @@ def is_box(nest: LaunchNest) -> bool:
     """Returns whether the loops of the grid, and those inside threads, run from a first to a last iteration that are the same in all
     iterations of the others, in steps of 1; and the launch's statements run in all iterations of the grid's loops, where any does.
     """
-    points = [_values(run, (*nest.grid, *run.inside)) for run in nest.runs()]
+    points = [loop_values(run.instances, (*nest.grid, *run.inside)).range() for run in nest.runs()]
     if not all(map(_is_product, points)):
         return False
     depth = len(nest.grid)
@@ -86,11 +86,11 @@ def is_box(nest: LaunchNest) -> bool:
     return all(each.is_equal(every.intersect_params(each.params())) for each in grids)
 
 
-def _values(run: ThreadStatement, loops: Sequence[SurroundingLoop]) -> isl.Set:
-    """Returns { [e0, e1, ...] }, the values of loops in the instances of a statement."""
-    instances = isl.UnionSet.from_set(run.instances)
-    maps = [isl.UnionMap.from_union_pw_aff(loop.values).intersect_domain(instances) for loop in loops]
-    return isl.Set.from_union_set(reduce(isl.UnionMap.flat_range_product, maps).range())
+def loop_values(instances: isl.Set, loops: Sequence[SurroundingLoop]) -> isl.Map:
+    """Returns { S[i] -> [e0, e1, ...] }, the values of loops in the instances of a statement."""
+    own = isl.UnionSet.from_set(instances)
+    maps = (isl.UnionMap.from_union_pw_aff(loop.values).intersect_domain(own) for loop in loops)
+    return isl.Map.from_union_map(reduce(isl.UnionMap.flat_range_product, maps))
 
 
 def _is_product(points: isl.Set) -> bool:

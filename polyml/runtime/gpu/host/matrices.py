@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import mul
 
-from polyml.runtime.gpu.host.nodes import HostProduct, MatrixWalk
+from polyml.runtime.gpu.host.nodes import PRODUCT_ROLES, HostProduct, MatrixWalk
 
 MOST = 2**31 - 1  # of each number of a product
-_ROLES = ("batch", "row", "column", "sum")
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ def matrix_call(
     loops = [
         (role, _Line(count, _steps(walks, number, pitches))) for number, (role, count) in enumerate(zip(product.roles, extents))
     ]
-    lines = [_joined([line for each, line in loops if each == role]) for role in _ROLES]
+    lines = [_joined([line for each, line in loops if each == role]) for role in PRODUCT_ROLES]
     if any(len(each) > 1 for each in lines) or any(step < 0 for each in lines for line in each for step in line.steps):
         return None
     batch, rows, columns, depth = (each[0] if each else _Line() for each in lines)
-    offsets = [sum(map(_times, first, pitch)) for first, pitch in zip(firsts, pitches)]
+    offsets = [sum(map(mul, first, pitch)) for first, pitch in zip(firsts, pitches)]
     down, across, left, right = rows, columns, 1, 2
     if across.steps[0] == 1 or across.count == 1 and down.steps[0] != 1:
         down, across, left, right = columns, rows, 2, 1
@@ -95,16 +95,12 @@ def matrix_call(
 
 def _pitches(shape: Sequence[int]) -> tuple[int, ...]:
     """Returns how many elements lie between neighbours along each dimension of an array that is stored row by row."""
-    return (*accumulate(shape[:0:-1], lambda a, b: a * b, initial=1),)[::-1]
-
-
-def _times(a: int, b: int) -> int:
-    return a * b
+    return (*accumulate(shape[:0:-1], mul, initial=1),)[::-1]
 
 
 def _steps(walks: Sequence[MatrixWalk], loop: int, pitches: Sequence[Sequence[int]]) -> tuple[int, int, int]:
     """Returns how many elements an iteration of a loop goes on, in the result and both operands."""
-    result, left, right = (sum(map(_times, walk.steps[loop], pitch)) for walk, pitch in zip(walks, pitches))
+    result, left, right = (sum(map(mul, walk.steps[loop], pitch)) for walk, pitch in zip(walks, pitches))
     return result, left, right
 
 

@@ -114,6 +114,9 @@ class MatrixWalk:
     steps: tuple[tuple[int, ...], ...]
 
 
+PRODUCT_ROLES = ("batch", "row", "column", "sum")  # of the loops of a product
+
+
 @dataclass(frozen=True)
 class HostProduct:
     """A host product is a product of matrices that a library computes where that is faster, or else a part of the host's program.
@@ -123,7 +126,7 @@ class HostProduct:
     name: by which the function that calls the library is known; no kernel has it.
     body: what runs where the library does not.
     rest: what runs after the library has computed the product.
-    roles: what each of the product's loops is, "batch", "row", "column" or "sum"; extents: how many iterations it has.
+    roles: what each of the product's loops is, one of PRODUCT_ROLES; extents: how many iterations it has.
     result, left, right: which elements the loops access.
     alpha, beta: a number and names of arguments that are multiplied to it.
     tf32: whether operands of float32 may be rounded to 11 bits.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polyml.runtime.gpu.host.nodes import (
+    PRODUCT_ROLES,
     HostChoice,
     HostGuard,
     HostLaunch,
@@ -15,7 +16,6 @@ from polyml.runtime.gpu.host.nodes import (
 )
 from polyml.runtime.storage.records import count_of, flag_of, only, text_of, tuple_of
 
-ROLES = ("batch", "row", "column", "sum")  # of the loops of a product
 _WALKS = ("result", "left", "right")
 
 
@@ -36,7 +36,7 @@ def _product_from_json(given: dict) -> HostProduct:
     roles, extents = (tuple_of(text_of, data[name]) for name in ("roles", "extents"))
     result, left, right = (_walk_from_json(data[name], len(roles)) for name in _WALKS)
     alpha, beta = (_scale_from_json(data[name]) for name in ("alpha", "beta"))
-    if len(extents) != len(roles) or not {*roles} <= {*ROLES}:
+    if len(extents) != len(roles) or not {*roles} <= {*PRODUCT_ROLES}:
         raise ValueError("each loop of a product has a role and an extent")
     return HostProduct(text_of(data["name"]), body, rest, roles, extents, result, left, right, alpha, beta, flag_of(data["tf32"]))
 

@@ -27,9 +27,9 @@ from polyml.polyhedra import along
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.libraries.products import BATCH, COLUMN, ROW, SUM, MatrixProduct, Scale, Walk
-from polyml.schedule.gpu.libraries.walks import at, loop_values, same_elements, walk
+from polyml.schedule.gpu.libraries.walks import at, same_elements, walk
 from polyml.schedule.gpu.mapping import LaunchNest, ThreadStatement, those_of
-from polyml.schedule.gpu.merged_axes import is_box
+from polyml.schedule.gpu.merged_axes import is_box, loop_values
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Block, BlockPart, Node
 

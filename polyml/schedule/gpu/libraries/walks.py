@@ -6,7 +6,6 @@ A[i, k + 1] in loops i, j and k   ->   the first element, and what an iteration 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 import islpy as isl
 
@@ -16,6 +15,7 @@ from polyml.quasi_affine.from_isl import integer_expression
 from polyml.schedule.gpu.libraries.products import Walk
 from polyml.schedule.gpu.loop_roles import SurroundingLoop
 from polyml.schedule.gpu.mapping import ThreadStatement
+from polyml.schedule.gpu.merged_axes import loop_values
 
 
 def at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.UnionSet:
@@ -23,13 +23,6 @@ def at(instances: isl.UnionSet, fixed: tuple[str, SurroundingLoop]) -> isl.Union
     name, loop = fixed
     value = isl.UnionSet(f"[{name}] -> {{ [{name}] }}")
     return isl.UnionMap.from_union_pw_aff(loop.values).intersect_domain(instances).intersect_range(value).domain()
-
-
-def loop_values(instances: isl.Set, loops: Sequence[SurroundingLoop]) -> isl.Map:
-    """Returns { S[i] -> [e0, e1, ...] }, the values of loops in the instances of a statement."""
-    own = isl.UnionSet.from_set(instances)
-    maps = (isl.UnionMap.from_union_pw_aff(loop.values).intersect_domain(own) for loop in loops)
-    return isl.Map.from_union_map(reduce(isl.UnionMap.flat_range_product, maps))
 
 
 def same_elements(
