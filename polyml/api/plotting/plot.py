@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from polyml.api.decorator import Kernel
 from polyml.errors import ConfigError
 from polyml.reading.input_limits import shown
 
 if TYPE_CHECKING:
+    from polyml.api.decorator import Kernel
     from polyml.drawing.svg import Svg
     from polyml.schedule.script.schedule import Schedule
 
-SUBJECTS = ("domain", "dependences", "schedule", "tiles")
-_OF_SCHEDULES = ("schedule", "tiles")  # for which a kernel's own schedule is drawn, in place of the source's order
+DRAWN_BY = {  # subject -> the module beside this one whose function `drawn(of, what, sizes)` draws it
+    "domain": "nest",
+    "dependences": "nest",
+    "schedule": "nest",
+    "tiles": "nest",
+}
 
 
 def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None) -> Svg:
@@ -39,10 +44,6 @@ def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] |
     >>> picture.count('data-kind="flow"'), picture.count("data-instance")
     (2, 3)
     """
-    if not isinstance(what, str) or what not in SUBJECTS:
-        raise ConfigError(f"there is no picture {shown(what)}", notes=[f"expected one of {', '.join(SUBJECTS)}"])
-    from polyml.api.plotting.schedule_picture import schedule_picture
-
-    if isinstance(of, Kernel):
-        of = of.schedule() if what in _OF_SCHEDULES else of.schedule("source")
-    return schedule_picture(of, what, sizes or {})
+    if not isinstance(what, str) or what not in DRAWN_BY:
+        raise ConfigError(f"there is no picture {shown(what)}", notes=[f"expected one of {', '.join(DRAWN_BY)}"])
+    return import_module(f"polyml.api.plotting.{DRAWN_BY[what]}").drawn(of, what, sizes or {})

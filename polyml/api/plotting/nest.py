@@ -1,4 +1,4 @@
-"""The picture of a schedule for sizes that are checked."""
+"""Pictures of nests: what polyml.plot draws of instances, dependences, orders and tiles, for sizes that are checked."""
 
 from __future__ import annotations
 
@@ -6,32 +6,45 @@ from collections.abc import Mapping
 from math import prod
 
 from polyml import polyhedra
+from polyml.api.decorator import Kernel
 from polyml.drawing.svg import Svg
 from polyml.errors import ConfigError, PolymlTypeError
 from polyml.model.core.scop import Scop
 from polyml.pictures.nest_svg import nest_svg
-from polyml.pictures.nests import nest_picture, parameters
+from polyml.pictures.nests import SCHEDULE, TILES, nest_picture, parameters
 from polyml.polyhedra.parameters import fix
 from polyml.reading.input_limits import shown
 from polyml.schedule.script.schedule import Schedule
 
+_OF_SCHEDULES = (SCHEDULE, TILES)  # for which a kernel's own schedule is drawn, in place of the source's order
 USUAL = 6  # of a size for which none is given
 _MOST_INSTANCES = 100_000  # that are looked at
 _MOST_SIZE = 1_000_000
 
 
-def schedule_picture(of: object, what: str, sizes: Mapping[str, int]) -> Svg:
-    """Returns the picture of a schedule. what: one of `pictures.nests.SUBJECTS`. Raises what `polyml.plot` raises."""
-    if not isinstance(of, Schedule):
-        notes = ["expected a kernel, or what its method `schedule` returns"]
-        raise PolymlTypeError(f"polyml.plot draws no {type(of).__name__}", notes=notes)
+def drawn(of: object, what: str, sizes: Mapping[str, int]) -> Svg:
+    """Returns the picture of a kernel or a schedule. what: one of `pictures.nests.SUBJECTS`. Raises what `polyml.plot` raises."""
+    of = as_schedule(of, is_source=what not in _OF_SCHEDULES)
     problem = of.problem
     with problem.alone():
-        values = _sizes(problem.scop, sizes)
+        values = checked_sizes(problem.scop, sizes)
         return nest_svg(nest_picture(problem.scop, problem.dependences, of.tree, what, values))
 
 
-def _sizes(scop: Scop, given: Mapping[str, int]) -> dict[str, int]:
+def as_schedule(of: object, is_source: bool) -> Schedule:
+    """Returns the schedule that is drawn: of a kernel the one of its last call, or the source's order. Raises PolymlTypeError for other objects.
+
+    is_source: whether a kernel is drawn in the source's order.
+    """
+    if isinstance(of, Kernel):
+        return of.schedule("source") if is_source else of.schedule()
+    if not isinstance(of, Schedule):
+        notes = ["expected a kernel, or what its method `schedule` returns"]
+        raise PolymlTypeError(f"polyml.plot draws no {type(of).__name__}", notes=notes)
+    return of
+
+
+def checked_sizes(scop: Scop, given: Mapping[str, int]) -> dict[str, int]:
     """Returns a value for each size. Raises ConfigError for others, and for values with which a statement has too many instances."""
     known = parameters(scop)
     for name, value in given.items():
