@@ -26,6 +26,7 @@ LAYERS = (
     ("model.scop_passes",),
     ("model.counting",),
     ("schedule.tree",),
+    ("model.references",),  # with the loops that two statements share
     ("model.text",),  # which has the source's order in it
     ("schedule.legality",),
     ("schedule.analysis",),
@@ -81,6 +82,7 @@ LAYERS = (
     ("systolic.report", "systolic.report.pictures"),
     ("api.compiling",),
     ("api.calls",),
+    ("api.inspecting",),
     ("api",),
     ("api.plotting",),
     ("ops",),

@@ -16,6 +16,7 @@ from polyml.api.calls.call_arguments import exact_types, originals, types_of
 from polyml.api.calls.gpu_form import GpuForm, shapes_of
 from polyml.api.calls.plain_calls import is_exact, left_to_python
 from polyml.api.compiling.compile_lock import alone
+from polyml.api.inspecting.texts import StageText
 from polyml.api.inspection import Inspected
 from polyml.api.left_to_python import LeftToPython
 from polyml.api.target import AnyTarget, GpuTarget
@@ -67,7 +68,7 @@ class OnGpu(Inspected, LeftToPython):
         self._sized: set[tuple[ArgType, ...]] = set()  # types for which the kernel is affine at given sizes alone
         self._gpu_form: GpuForm | None = None  # of the last call
 
-    def inspect_opencl(self, *args_or_types: object) -> str:
+    def inspect_opencl(self, *args_or_types: object) -> StageText:
         """Returns the kernel's code for a GPU in OpenCL C.
 
         args_or_types: arguments, types, or texts such as "f32[:]" to compile for; none: the types of the last call.
@@ -83,9 +84,9 @@ class OnGpu(Inspected, LeftToPython):
         }
         <BLANKLINE>
         """
-        return self._gpu_text("opencl", args_or_types)
+        return StageText(self._gpu_text("opencl", args_or_types))
 
-    def inspect_cuda(self, *args_or_types: object) -> str:
+    def inspect_cuda(self, *args_or_types: object) -> StageText:
         """Returns the kernel's code for a GPU in CUDA C++.
 
         args_or_types: arguments, types, or texts such as "f32[:]" to compile for; none: the types of the last call.
@@ -101,9 +102,9 @@ class OnGpu(Inspected, LeftToPython):
         }
         <BLANKLINE>
         """
-        return self._gpu_text("cuda", args_or_types)
+        return StageText(self._gpu_text("cuda", args_or_types))
 
-    def inspect_schedule(self, *args_or_types: object) -> str:
+    def inspect_schedule(self, *args_or_types: object) -> StageText:
         """Returns the text of the schedule tree, in isl's notation; of a kernel for a GPU, with its mapping to blocks and threads in
         marks.
 
@@ -123,7 +124,7 @@ class OnGpu(Inspected, LeftToPython):
         """
         if self.gpu is None:
             return super().inspect_schedule(*args_or_types)
-        return self.schedule(*args_or_types).saved.tree
+        return StageText(self.schedule(*args_or_types).saved.tree)
 
     def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...], Sizes | None]:
         form = self._gpu_form

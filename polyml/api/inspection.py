@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from polyml import config
 from polyml.api.calls.call_arguments import exact_types
 from polyml.api.calls.specialisation import Request
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.function import KernelFunction
+from polyml.api.inspecting.texts import DependenceText, StageText
 from polyml.errors import PolymlTypeError, SizesNeeded
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.runtime.calling import arguments, signature
 from polyml.runtime.storage.records import parse_type
 from polyml.runtime.storage.size_classes import Sizes, sizes_of
+
+if TYPE_CHECKING:
+    from polyml.api.inspecting.model import KernelModel
 
 
 class Inspected(KernelFunction):
@@ -37,7 +42,29 @@ class Inspected(KernelFunction):
             args_or_types, lambda types, layouts, sizes: self._compile(Request(types, layouts, options, sizes=sizes))[0]
         )
 
-    def inspect_domain(self, *args_or_types) -> str:
+    def model(self, *args_or_types) -> KernelModel:
+        """Returns the model of the function as isl objects: domain, accesses, dependences, source order and schedule.
+
+        args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
+
+        >>> import polyml
+        >>> @polyml.kernel
+        ... def prefix_sums(A):
+        ...     for i in range(1, A.shape[0]):
+        ...         A[i] += A[i - 1]
+        >>> model = prefix_sums.model("f64[:]")
+        >>> print(model.domain)
+        [A_0] -> { S0[i] : 0 < i < A_0 }
+        >>> print(model.dependences, model.parameters)
+        [A_0] -> { S0[i] -> S0[i' = 1 + i] : 0 < i <= -2 + A_0 } {'A_0': 'A.shape[0]'}
+        """
+        compiled = self.lower(*args_or_types)
+        with alone():
+            from polyml.api.inspecting.model import model_of
+
+            return model_of(compiled)
+
+    def inspect_domain(self, *args_or_types) -> StageText:
         """Returns the text of the statements, with the set of their instances { S[i] } and their accesses { S[i] -> A[i] }.
 
         args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
@@ -56,8 +83,9 @@ class Inspected(KernelFunction):
         """
         return self._stage("domain", args_or_types)
 
-    def inspect_deps(self, *args_or_types) -> str:
-        """Returns the text of the dependences { S[i] -> S[i'] }: flow, anti and output.
+    def inspect_deps(self, *args_or_types) -> DependenceText:
+        """Returns the text of the direct dependences { S[i] -> S[i'] }, one line for each pair of references, with `dependences`, the
+        same as values. A dependence is direct if no third access to the element lies between; all others follow.
 
         args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
 
@@ -67,13 +95,19 @@ class Inspected(KernelFunction):
         ...     for i in range(1, A.shape[0]):
         ...         A[i] += A[i - 1]
         >>> print(prefix_sums.inspect_deps("f64[:]"))
-        flow
-            S0[i] -> S0[i' = 1 + i] : 0 < i <= -2 + A_0
-        ...
+        kind    source -> sink, in ...; distance and direction in the loops of both
+        flow    S0 A[i] line 4 -> S0 A[i - 1] line 4  (1)  (<)
+                S0[i] -> S0[i' = 1 + i] : 0 < i <= -2 + A_0
+        anti    none
+        output  none
         """
-        return self._stage("deps", args_or_types)
+        compiled = self.lower(*args_or_types)
+        with alone():
+            from polyml.model.references.text import found
 
-    def inspect_schedule(self, *args_or_types) -> str:
+            return DependenceText(found(compiled.scop))
+
+    def inspect_schedule(self, *args_or_types) -> StageText:
         """Returns the text of the schedule tree, in isl's notation.
 
         args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
@@ -90,7 +124,7 @@ class Inspected(KernelFunction):
         """
         return self._stage("schedule", args_or_types)
 
-    def inspect_ast(self, *args_or_types) -> str:
+    def inspect_ast(self, *args_or_types) -> StageText:
         """Returns the text of the loops that are generated from the schedule.
 
         args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
@@ -108,7 +142,7 @@ class Inspected(KernelFunction):
         """
         return self._stage("ast", args_or_types)
 
-    def inspect_llvm(self, *args_or_types) -> str:
+    def inspect_llvm(self, *args_or_types) -> StageText:
         """Returns the text of LLVM's intermediate representation of the kernel.
 
         args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
@@ -123,7 +157,7 @@ class Inspected(KernelFunction):
         """
         return self._stage("llvm", args_or_types)
 
-    def inspect_asm(self, *args_or_types) -> str:
+    def inspect_asm(self, *args_or_types) -> StageText:
         """Returns the assembly text of the kernel for this processor.
 
         args_or_types: arguments, types, or texts such as "f64[:, :]" to compile for; none: the types of the last call.
@@ -138,10 +172,10 @@ class Inspected(KernelFunction):
         """
         return self._stage("asm", args_or_types)
 
-    def _stage(self, stage: str, args_or_types: tuple) -> str:
+    def _stage(self, stage: str, args_or_types: tuple) -> StageText:
         compiled = self.lower(*args_or_types)
         with alone():
-            return compiled.stages[stage]()
+            return StageText(compiled.stages[stage]())
 
     def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...], Sizes | None]:
         if not args_or_types:

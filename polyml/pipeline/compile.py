@@ -33,6 +33,7 @@ from polyml.model.core import printer as model_text
 from polyml.model.core.call_interface import ArrayResult
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Role, Scop
+from polyml.model.references import text as reference_text
 from polyml.model.text import writer as scop_writer
 from polyml.pipeline import passes
 from polyml.pipeline.candidates import searched
@@ -82,7 +83,7 @@ class Compiled:
         return {
             "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: model_text.scop_text(self.scop),
-            "deps": lambda: model_text.dependences_text(self.dependences),
+            "deps": lambda: reference_text.text(reference_text.found(self.scop)),
             "schedule": lambda: model_text.schedule_text(self.schedule),
             "ast": lambda: program_text.text(self.program),
             "llvm": lambda: self.llvm,
@@ -105,10 +106,14 @@ class Compiled:
         """Returns {stage: a function that returns what it made as data for JSON} for the stages domain, deps, schedule and ast."""
         return {
             "domain": lambda: model_text.scop_data(self.scop),
-            "deps": lambda: model_text.dependences_data(self.dependences),
+            "deps": lambda: self._dependences_data(),
             "schedule": lambda: {"schedule": str(self.schedule), "notes": list(self.artifact.notes)},
             "ast": lambda: program_text.program_data(self.program),
         }
+
+    def _dependences_data(self) -> dict:
+        direct = reference_text.data(reference_text.found(self.scop))
+        return {**model_text.dependences_data(self.dependences), "direct": direct}
 
     @cached_property
     def asm(self) -> str:

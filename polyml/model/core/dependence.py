@@ -166,6 +166,11 @@ def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[s
     return made, left[0] if left else read.subtract(read)
 
 
+def accesses(scop: Scop) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """Returns the reads and the writes { S[i] -> A[j] } of all statements."""
+    return _union_of(_reads(scop)), _union_of(_writes(scop))
+
+
 class SourceOrder:
     """A SourceOrder tells for two statements which of their instances run before which in the source."""
 

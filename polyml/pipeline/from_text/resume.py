@@ -31,6 +31,7 @@ from polyml.frontend.text import writer as kernel_writer
 from polyml.machines import cpu
 from polyml.model.core import printer as model_text
 from polyml.model.core.scop import Scop
+from polyml.model.references import text as reference_text
 from polyml.model.text import reader as scop_reader
 from polyml.model.text import writer as scop_writer
 from polyml.pipeline import passes
@@ -119,7 +120,7 @@ def _after_domain(kernel: syntax.Kernel, scop: Callable[[], Scop], options: Opti
     domain = scop_writer.text if full else model_text.scop_text
     return {
         "domain": lambda: domain(model().scop),
-        "deps": lambda: model_text.dependences_text(model().dependences),
+        "deps": lambda: reference_text.text(reference_text.found(model().scop)),
         "schedule": lambda: model_text.schedule_text(made().tree),
         **_program_texts(lambda: made().program, lambda: builder.text(made().units), full),
     }

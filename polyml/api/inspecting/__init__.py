@@ -1,0 +1,1 @@
+"""What `Kernel.model` and the methods `Kernel.inspect_...` return."""

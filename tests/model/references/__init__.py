@@ -1,0 +1,1 @@
+"""As polyml/model/references."""
