@@ -35,6 +35,7 @@ LAYERS = (
     ("schedule",),
     ("schedule.gpu.libraries", "schedule.gpu"),  # products below, where they are placed above
     ("schedule.script",),
+    ("schedule.replay",),
     ("codegen.ir",),
     ("codegen.text",),
     ("codegen.presburger",),

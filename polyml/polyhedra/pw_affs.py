@@ -260,3 +260,13 @@ def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
     known = value.intersect_params(sizes_set(tuple(sizes.items())))
     first, last = known.min_val(), known.max_val()
     return first.to_python() if first.is_int() and first.eq(last) else None
+
+
+def greatest(value: isl.PwAff) -> int | None:
+    """Returns the largest value of an expression { S[i] -> [(e)] }, for any instances and parameters; None where there is none.
+
+    >>> greatest(isl.PwAff("{ S[i] -> [(i mod 8)] }")), greatest(isl.PwAff("{ S[i] -> [(i)] }"))
+    (7, None)
+    """
+    most = value.max_val()
+    return most.to_python() if most.is_int() else None

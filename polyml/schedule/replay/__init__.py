@@ -1,0 +1,1 @@
+"""A schedule as the steps that lead to it from the source's order: `decompose.steps_to`."""
