@@ -32,22 +32,23 @@ def test_the_two_commands_stand_on_lines_of_their_own():
 
 
 def test_the_picture_is_what_its_command_makes(tmp_path, monkeypatch):
-    """But for polyml's point, which depends on the vectors of the machine that code is made for."""
+    """Its roofs at least: polyml's points depend on the vectors of the machine that code is made for, and labels evade them."""
     monkeypatch.chdir(ROOT)
     [command] = [block for block in SHELL if "--svg" in block]
     words = command.split("   #")[0].replace("FOLDER", str(tmp_path)).split()
     run(*words[1:])
     made, kept = ((path).read_text().splitlines() for path in (tmp_path / "roofline.svg", PICTURE))
     if cpu.host().vector_bytes != 64:
-        made, kept = ([line for line in text if "polyml: " not in line] for text in (made, kept))
+        made, kept = ([line for line in text if '"roof"' in line] for text in (made, kept))
+        assert made
     assert made == kept
 
 
 def test_the_picture_shows_the_rates_that_the_text_says():
-    [said] = re.findall(r"source's order reaches (\d+ GFLOP/s)", TEXT)
+    [said] = re.findall(r"source's order may reach (\d+ GFLOP/s)", TEXT)
     picture = PICTURE.read_text()
-    assert f"source: {said}" in picture
-    assert re.findall(r"peak ([\d.]+ GFLOP/s)</text>", picture) == re.findall(r"polyml: ([\d.]+ GFLOP/s)", picture)
+    assert f"source: {said} bound" in picture
+    assert re.findall(r"peak ([\d.]+ GFLOP/s)</text>", picture) == re.findall(r"polyml: ([\d.]+ GFLOP/s) bound", picture)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def _of_array(
 
 
 TARGETS = {
-    "cpu": ReportTarget("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "coherent", "addresses"), _of_cpu),
+    "cpu": ReportTarget("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "measure", "coherent", "addresses"), _of_cpu),
     "cuda": ReportTarget("h100", Gpu, "GPU", ("block",), partial(_of_gpu, "cuda")),
     "opencl": ReportTarget("h100", Gpu, "GPU", ("block",), partial(_of_gpu, "opencl")),
     "systolic": ReportTarget("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),

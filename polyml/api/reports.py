@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from polyml import config
+from polyml.api.calls import measured_variants
 from polyml.api.calls import report_arguments as checked
 from polyml.api.calls.call_arguments import exact_types, originals, types_of
 from polyml.api.calls.report_settings import ReportSettings
@@ -34,7 +35,7 @@ class Reported(KernelFunction):
     """The part of `Kernel` that reports on a call for a CPU, a GPU or a systolic array, and simulates it on systolic arrays."""
 
     def report(
-        self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
+        self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, measure: bool = False, coherent: bool = False,
         addresses: Mapping[str, int] = MappingProxyType({}), block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Returns a report that says where the data of a call come from, what bounds the kernel, and why.
@@ -47,6 +48,8 @@ class Reported(KernelFunction):
         tile: sizes of tiles of the source's loops, outermost first.
         threads: how many threads run polyml's schedule; 0: as many as the machine has.
         simulate: whether caches are simulated; if not, the report has no misses.
+        measure: whether the variants are run as well, on copies of the arguments, for times beside the predicted ones; those of the
+            source's order and of tiles run without vectors, as they are predicted.
         coherent: whether a line that one thread writes leaves the caches of the other threads.
         addresses: the byte address at which each array begins, by name, as in {"B": 8192}; arrays without one follow one another.
         block: for "cuda" and "opencl", threads of a block along x, y and z; (): those that polyml chooses.
@@ -74,13 +77,16 @@ class Reported(KernelFunction):
         caches, tile, block = _levels(caches), checked.sizes("tile", tile), checked.sizes("block", block)
         threads, rank = checked.number("threads", threads, 0, checked.MOST_THREADS), checked.text("rank", rank)
         simulate, coherent = checked.flag("simulate", simulate), checked.flag("coherent", coherent)
+        measure = checked.flag("measure", measure)
         pairs = checked.addresses("addresses", addresses)
         on_array = self._array_settings(_ArraySettings.checked(machine, array, dataflow, links, mapping), kind)
         asked = ReportSettings(
-            caches=caches, tile=tile, threads=threads, simulate=simulate, coherent=coherent, addresses=pairs, block=block,
+            caches=caches, tile=tile, threads=threads, simulate=simulate, measure=measure, coherent=coherent, addresses=pairs, block=block,
             array=on_array.array, dataflow=on_array.dataflow, links=on_array.links, mapping=on_array.mapping, rank=rank,
         )  # fmt: skip
         found = self._machine(machine, kind)
+        if measure:
+            measured_variants.check_is_host(found)
 
         def made() -> Report | GpuReport | SystolicReport:
             from polyml.api.report_targets import report
@@ -92,7 +98,27 @@ class Reported(KernelFunction):
             except SizesNeeded:
                 return report(replace(call, types=exact_types(given)), named, self._where, kind, found, asked)
 
-        return self._compiling(made, lasting=True)
+        result = self._compiling(made, lasting=True)
+        return result if not measure else self._measured(result, args, tile, threads)
+
+    def _measured(self, report: Report | GpuReport | SystolicReport, args: tuple, tile: Sequence[int], threads: int) -> Report:
+        """Returns a report of this kernel on a CPU with the times of its variants. threads: 0 for as many as the settings say."""
+        from polyml.performance.variants import tiled_name, tiled_schedule
+        from polyml.report.report import Report
+
+        assert isinstance(report, Report)
+        values = self._bound(args, {})
+        settings = {**self.settings, "fallback": "error", **({"threads": threads} if threads else {})}
+        plain = {**settings, "schedule": "source", "vectorize": False, "parallel": False, "tile": False}
+        cls = type(self)
+        calls: dict[str, Callable[..., object]] = {"source": cls(self.py_func, plain)}
+        for name in ("polyml", "given"):
+            calls[name] = cls(self.py_func, settings, self._given)
+        if tile:
+            call = self._call(self._arguments(values))
+            schedule = self._compiling(lambda: tiled_schedule(call, tile))
+            calls[tiled_name(tile)] = cls(self.py_func, {**plain, "schedule": "auto", "tile": True}, schedule.saved)
+        return measured_variants.with_times(report, calls, values)
 
     def simulate(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),

@@ -231,6 +231,7 @@ def schedule(save: str | None, load: str | None, start: str, target: str, call: 
     click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32."),
     click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine."),
     click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them."),
+    click.option("--measure", is_flag=True, help="Run the variants too, for times beside the predicted ones."),
     click.option("--address", "addresses", multiple=True, metavar="ARRAY=BYTES",
                  help="Where an array begins, which decides about conflicts, as in B=8192; the others follow one another."),
     click.option("--coherent", is_flag=True,

@@ -90,8 +90,14 @@ def _rules(palette: Palette) -> str:
     rules[".point"] = f"fill:{colours['active border']};stroke:{colours['active border']};stroke-width:1.2"
     rules[".arrow"] = "fill:none;stroke-width:1.4"
     rules[".tile"] = f"fill:none;stroke:{colours['ink']};stroke-width:1.4"
+    rules[".roof"] = f"fill:none;stroke:{colours['ink']};stroke-width:1.4"
+    rules[".curve"] = "fill:none;stroke-width:1.6"
+    rules[".mark"] = f"stroke-width:2;fill:{colours['paper']}"
+    rules[".mark.small"] = "fill:none;stroke-width:1.4"
     for number, colour in enumerate(palette.lanes):
-        rules[f".arrow.a{number}"] = f"stroke:{colour}"
+        rules[f".mark.m{number}"] = f"stroke:{colour}"
+        rules[f".mark.measured.m{number},.{ROOT} .mark.bound.m{number}"] = f"fill:{colour};stroke:{colour}"
+        rules[f".arrow.a{number},.{ROOT} .curve.a{number}"] = f"stroke:{colour}"
     for phase in PHASES:
         fill, border = colours[phase], colours[f"{phase} border"]
         rules[f".{phase}>rect"] = f"fill:{fill};stroke:{border}"

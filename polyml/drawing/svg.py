@@ -20,12 +20,14 @@ def document(parts: Iterable[str], width: float, height: float, *, attributes: s
     parts: SVG texts.
     width, height: in pixels.
     attributes: more attributes of the root element, each with a space in front.
-    label: the accessible name; "": none.
+    label: the accessible name, whose first sentence is the title; "": none.
     role: the ARIA role of a document that has a label.
     """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     named = f' role="{role}" aria-label="{escape(label)}"' if label else ""
-    return Svg("\n".join([f'{head} font-family="sans-serif" font-size="11"{attributes}{named}>', *parts, "</svg>"]))
+    said = [f"<title>{escape(label.partition('. ')[0])}</title>", f"<desc>{escape(label)}</desc>"] if label else []
+    shown = ' font-family="sans-serif" font-size="11" style="max-width:100%;height:auto"'
+    return Svg("\n".join([f"{head}{shown}{attributes}{named}>", *said, *parts, "</svg>"]))
 
 
 @dataclass(frozen=True)

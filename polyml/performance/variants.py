@@ -96,15 +96,28 @@ def _tiled(call: KernelCall, tile: tuple[int, ...]) -> Form:
 
     Raises ConfigError where there are more sizes than loops around each other, IllegalSchedule where tiles break a dependence.
     """
+    schedule = tiled_schedule(call, tile)
+    scop = schedule.problem.scop
+    program = build(scop, schedule.tree, dict(schedule.problem.reductions))
+    return Form(tiled_name(tile), scop, schedule.tree, program, _lanes(program))
+
+
+def tiled_name(tile: Sequence[int]) -> str:
+    """Returns the name of the form with tiles of these sizes."""
+    return f"tiled {', '.join(map(str, tile))}"
+
+
+def tiled_schedule(call: KernelCall, tile: Sequence[int]) -> Schedule:
+    """Returns the source's order of the kernel with its loops tiled. tile: sizes of tiles, the outermost loop's first.
+
+    Raises ConfigError where there are more sizes than loops around each other, IllegalSchedule where tiles break a dependence.
+    """
     schedule = source_schedule(call)
     chain = _chain(schedule.loops)
     if len(chain) < len(tile):
         found = f"its loops around each other are {', '.join(chain)}" if chain else "it has no loops"
         raise ConfigError(f"there are {len(tile)} tile sizes and {len(chain)} loops of {call.kernel.name} to tile", notes=[found])
-    schedule = schedule.tile(dict(zip(chain, tile)))
-    scop = schedule.problem.scop
-    program = build(scop, schedule.tree, dict(schedule.problem.reductions))
-    return Form(f"tiled {', '.join(map(str, tile))}", scop, schedule.tree, program, _lanes(program))
+    return schedule.tile(dict(zip(chain, tile)))
 
 
 def _chain(node: Node) -> list[str]:

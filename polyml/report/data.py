@@ -128,6 +128,7 @@ def _form(each: FormReport) -> dict[str, object]:
         "misses": _misses(each.form, each.misses),
         "roofline": roofline_data(each.roofline),
         "prediction": _prediction(each),
+        "measured": each.measured,
         "excess": list(each.excess),
     }
 

@@ -268,6 +268,8 @@ def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
     yield ""
     yield from _roofline(each.roofline)
     yield from _prediction(each.prediction)
+    if each.measured is not None:
+        yield f"  measured {time_text(each.measured)}: the least of several calls with copies of the arguments"
 
 
 def _title(form: Form) -> str:

@@ -28,6 +28,7 @@ class FormReport:
     roofline: the rates and bandwidths that bound it; None where misses are not known.
     prediction: the predicted time; None where rates are not known.
     problem: why misses are not known; "" where they are.
+    measured: the time that it took, in seconds; None where it was not measured.
     excess: for each level, the bytes fetched into it divided by the least that any order of the instances fetches.
     """
 
@@ -37,6 +38,7 @@ class FormReport:
     prediction: Prediction | None
     problem: str = ""
     excess: tuple[float, ...] = ()
+    measured: float | None = None
 
 
 @dataclass(frozen=True)

@@ -242,9 +242,10 @@ def test_reuse_is_that_of_the_loops(report):
 def test_pictures_and_pages_are_well_formed(report):
     picture = roofline_svg(report)
     root = ElementTree.fromstring(picture)
-    assert len([e for e in root.iter() if e.tag.endswith("circle")]) == 2 * len(report.forms)  # dots and their names
+    marks = [(e.get("data-variant"), e.get("data-what")) for e in root.iter() if e.get("data-what")]
+    assert marks == [(each.form.name, what) for each in report.forms for what in ("bound", "predicted")]
     root = ElementTree.fromstring(tiles_svg(report))
-    dots = [e for e in root.iter() if e.tag.endswith("circle")]
+    dots = [e for e in root.iter() if (e.get("class") or "").startswith("mark small")]
     assert len(dots) == 2 * len(report.tiles.simulated) + 2  # of two levels, and their names
     page = ElementTree.fromstring(report._repr_html_())
     assert "41,992" in "".join(page.itertext()) and "41,992" in str(report)
@@ -285,6 +286,23 @@ def test_without_simulation_there_are_estimates():
     assert found.tiles.best.sizes in {each.sizes for each in found.tiles.candidates} and not found.tiles.simulated
     assert found.reuses is not None and "estimates from footprints" in str(found)
     ElementTree.fromstring(tiles_svg(found))
+
+
+def test_times_are_measured_on_this_computer_alone():
+    A, B, C = np.ones((3, 48, 48))
+    kernel = polyml.kernel(gemm, cache=False)
+    found = kernel.report(A, B, C, tile=(16, 16, 16), threads=1, measure=True)
+    assert [each.form.name for each in found.forms] == ["source", "tiled 16, 16, 16", "polyml"]
+    source, _, own = (each.measured for each in found.forms)
+    assert 48**3 / 1e11 < own < source < 48**3 / 1e7  # of a core with 10 million to 100 billion updates per second
+    assert (C == 1).all() and str(found).count("  measured ") == 3
+    assert [each["measured"] for each in found.data()["forms"]] == [each.measured for each in found.forms]
+    marks = [e.get("data-what") for e in ElementTree.fromstring(roofline_svg(found)).iter() if e.get("data-what")]
+    assert marks.count("measured") == 3
+    with pytest.raises(ConfigError, match="times are measured on this computer, not on AMD EPYC 9654"):
+        kernel.report(A, B, C, machine=lookup.find("zen4"), measure=True)
+    with pytest.raises(ConfigError, match="--measure is not for --target cuda"):
+        kernel.report(A, B, C, target="cuda", measure=True)
 
 
 def test_machines_without_rates_predict_no_time():

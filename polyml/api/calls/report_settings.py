@@ -15,6 +15,7 @@ class ReportSettings:
     tile: sizes of tiles of the source's loops, outermost first.
     threads: how many threads run polyml's schedule; 0: as many as the machine has.
     simulate: whether caches are simulated.
+    measure: whether the times of calls are measured too.
     coherent: whether a line that one thread writes leaves the caches of the other threads.
     addresses: (array, byte at which it begins) pairs.
     block: sizes of a GPU's thread blocks along x, y and z.
@@ -29,6 +30,7 @@ class ReportSettings:
     tile: tuple[int, ...] = ()
     threads: int = 0
     simulate: bool = True
+    measure: bool = False
     coherent: bool = False
     addresses: tuple[tuple[str, int], ...] = ()
     block: tuple[int, ...] = ()

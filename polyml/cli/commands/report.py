@@ -119,7 +119,7 @@ def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:
         notes = [f"expected a number of threads up to {MOST_THREADS:,}, 0 for all"]
         raise ConfigError(f"--threads does not take {spec.threads[:40]}", notes=notes)
     return ReportSettings(
-        caches=caches, tile=tile, threads=threads, simulate=not spec.no_simulation, coherent=spec.coherent, addresses=addresses,
+        caches=caches, tile=tile, threads=threads, simulate=not spec.no_simulation, measure=spec.measure, coherent=spec.coherent, addresses=addresses,
         block=block, array=shape, dataflow=array.dataflow, links=array.links, mapping=array.mapping, rank=array.rank,
     )  # fmt: skip
 

@@ -104,6 +104,7 @@ class ReportSpec:
     tile: sizes of tiles; the source's loops in such tiles are reported on too, as in "32,32,64"; None: they are not.
     threads: how many threads run polyml's schedule; "0": as many as the machine has.
     no_simulation: whether caches are not simulated, so that the report has no misses.
+    measure: whether the variants are run, for times beside the predicted ones.
     addresses: where arrays begin, each ARRAY=BYTES.
     coherent: whether a line that one thread writes leaves the caches of the other threads.
     """
@@ -115,6 +116,7 @@ class ReportSpec:
     tile: str | None
     threads: str
     no_simulation: bool
+    measure: bool
     addresses: tuple[str, ...]
     coherent: bool
 

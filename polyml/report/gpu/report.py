@@ -42,9 +42,11 @@ class GpuReport(GpuReportValues):
 
     def pictures(self) -> dict[str, str]:
         """Returns the report's pictures as SVG texts by name, "" where there is nothing to draw."""
-        from polyml.report.charts import rooflines_svg
+        from polyml.report.rooflines import Variant, rooflines_svg
 
-        return {"roofline": rooflines_svg([(form.name, form.roofline) for form in self.forms if form.launches])}
+        return {
+            "roofline": rooflines_svg([Variant(form.name, form.roofline, form.seconds) for form in self.forms if form.launches])
+        }
 
     def page(self) -> str:
         """Returns the report as a page of HTML that needs no other file."""
