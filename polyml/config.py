@@ -21,6 +21,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
+from polyml import tracebacks
 from polyml.errors import ConfigError
 from polyml.machines.cpu import usable_cores
 from polyml.reading.input_limits import shown, whole_number
@@ -66,6 +67,8 @@ class Options:
     check: whether the result of every pass is checked at small sizes, with nothing taken from the cache.
     debug: the stages and passes whose results are dumped, names of STAGES and PASSES.
     debug_dir: the folder of the dumps; None: they go to standard error.
+    traceback: what an error's traceback shows, "short": the user's lines; "full": also where in polyml it was raised, as it does wherever
+        `debug` names something.
 
     >>> Options(threads=1, fp="fast").fusion
     'model'
@@ -90,6 +93,7 @@ class Options:
     check: bool = False
     debug: tuple[str, ...] = ()
     debug_dir: str | None = None
+    traceback: str = "short"
 
     def compile_key(self) -> Options:
         """Returns the settings on which compiled code depends, with all others at their defaults: equal keys stand for equal code.
@@ -230,6 +234,7 @@ _SETTINGS = {
     "check": _flag(),
     "debug": _stages(),
     "debug_dir": _folder(is_absolute=False),
+    "traceback": _choice("short", "full"),
 }
 _PREFIX = "POLYML_"
 _VARIABLES = tuple(_PREFIX + name.upper() for name in _SETTINGS)
@@ -314,6 +319,7 @@ class scope:  # noqa: N801 (used as a function, in `with`)
     'strict'
     """
 
+    @tracebacks.guarded
     def __init__(self, **settings: object):
         self._settings = check(settings)
         self._tokens: list[Token[Mapping[str, object] | None]] = []
@@ -357,3 +363,11 @@ def _refused(called: str, shown: str, setting: _Setting) -> ConfigError:
     shown: the value as the message repeats it.
     """
     return ConfigError(f"the setting `{called}` does not take {shown}", notes=[f"it takes {setting.accepts}"])
+
+
+def _wants_whole_tracebacks() -> bool:
+    options = resolve()
+    return options.traceback == "full" or bool(options.debug)
+
+
+tracebacks.ask(_wants_whole_tracebacks)

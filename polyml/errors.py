@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyml import tracebacks
 from polyml.source import Loc
 
 _LONGEST = 1_500  # characters of a message or a note: whoever wrote more of what it repeats does not want it all back
@@ -32,6 +33,7 @@ class PolymlError(Exception):
     """
 
     code = "PML-F070"
+    keeps_traceback = False  # the setting `traceback` was "full" where it was raised
 
     def __init__(self, message: str, *, loc: Loc | None = None, notes: Sequence[str] = (), code: str | None = None):
         self.message, self.loc, self.notes = shortened(message), loc, tuple(map(shortened, notes))
@@ -46,6 +48,14 @@ class PolymlError(Exception):
         """Returns the error's text: its location, its message, the source line with carets, and its notes."""
         head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
         return "\n".join([head, *(f"  note: {note}" for note in self.notes)])
+
+    def ends_at_users_line(self) -> bool:
+        """Returns whether the traceback need not show where in polyml the error was raised: it is no defect of polyml."""
+        return not isinstance(self, CompileError | PassError) and not self.keeps_traceback
+
+    def _render_traceback_(self) -> list[str]:
+        """Returns the lines that IPython and Jupyter show: the user's own, then the error's text."""
+        return tracebacks.rendered(self) if self.ends_at_users_line() and not tracebacks.is_whole() else tracebacks.whole(self)
 
 
 def shortened(text: str) -> str:

@@ -46,6 +46,11 @@ class Loc:
         return f"{self.source.file}:{self.line}:{self.column}"
 
     @property
+    def file(self) -> str:
+        """Returns the path of the source's file."""
+        return self.source.file
+
+    @property
     def text(self) -> str:
         """Returns the characters of the location."""
         return self.source.line(self.line)[self.column - 1 : self.column - 1 + self.width]

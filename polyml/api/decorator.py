@@ -50,6 +50,7 @@ from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.binding import MISS, Outcome
 from polyml.runtime.calling.guards import captures
 from polyml.runtime.storage.artifact import Artifact
+from polyml.tracebacks import for_user, guarded
 
 if TYPE_CHECKING:
     from polyml.frontend.regions.lifted_function import LiftedPart
@@ -91,19 +92,24 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         _kernels.add(self)
 
     def __call__(self, *args, **kwargs):
-        hot = self._hot
-        if hot.scope is active() and not kwargs:
-            result = hot.entry(*args)
-            if result is None or type(result) is not Outcome:
-                return result
-            if result.status is not None and hot.specialisation is not None and not is_unusual(hot.specialisation, result):
-                return self._ended(hot.specialisation, result.status, args)
-        if self._kinds.settled and not kwargs and (settled := self._kinds.find(args, active())) is not None:
-            result = settled(*args)
-            if result is not MISS:
-                return result
-            self._kinds.forget()
-        return self._call_otherwise(args, kwargs)
+        try:
+            hot = self._hot
+            if hot.scope is active() and not kwargs:
+                result = hot.entry(*args)
+                if result is None or type(result) is not Outcome:
+                    return result
+                if result.status is not None and hot.specialisation is not None and not is_unusual(hot.specialisation, result):
+                    return self._ended(hot.specialisation, result.status, args)
+            if self._kinds.settled and not kwargs and (settled := self._kinds.find(args, active())) is not None:
+                result = settled(*args)
+                if result is not MISS:
+                    return result
+                self._kinds.forget()
+            return self._call_otherwise(args, kwargs)
+        except Exception as error:
+            __tracebackhide__ = True
+            users = for_user(error, self.py_func.__code__.co_filename)
+            raise users
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel | MethodType:
         """Returns the kernel bound to `instance`, so that a kernel defined in a class is a method, as a function would be."""
@@ -339,6 +345,7 @@ def kernel(
 ) -> Callable[[Callable[..., object]], Kernel]: ...
 
 
+@guarded
 def kernel(
     function: Callable[..., object] | None = None, /, *, target: AnyTarget | str | None = None, **settings
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from polyml import config, interrupts
+from polyml import config, interrupts, tracebacks
 from polyml.api.calls.specialisation import Request, Specialisation, timed
 from polyml.api.compiling import memory_shortage
 from polyml.api.compiling.compile_lock import alone, is_alone, without_collections
@@ -56,6 +56,10 @@ class KernelFunction:
         self._given = given  # the schedule to compile with
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        tracebacks.guard_methods(cls)
 
     @property
     def _where(self) -> str:
@@ -191,8 +195,8 @@ def given_to(reference: KernelReference, settings: dict[str, object], given: Sav
 
 def outside() -> int:
     """Returns the `stacklevel` with which a warning of the calling function points at the nearest caller outside polyml's API."""
-    here, folder = inspect.currentframe(), os.path.dirname(__file__)
+    here, own = inspect.currentframe(), (os.path.dirname(__file__) + os.sep, tracebacks.__file__)
     level, frame = 1, here and here.f_back
-    while frame is not None and frame.f_code.co_filename.startswith(folder + os.sep):
+    while frame is not None and frame.f_code.co_filename.startswith(own):
         level, frame = level + 1, frame.f_back
     return level

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from polyml.errors import ConfigError
 from polyml.reading.input_limits import shown
+from polyml.tracebacks import guarded
 
 if TYPE_CHECKING:
     from polyml.api.decorator import Kernel
@@ -22,6 +23,7 @@ DRAWN_BY = {  # subject -> the module beside this one whose function `drawn(of, 
 }
 
 
+@guarded
 def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None) -> Svg:
     """Returns a picture of a kernel or of one of its schedules, as an SVG text that notebooks show.
 

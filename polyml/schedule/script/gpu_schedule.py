@@ -10,6 +10,7 @@ from polyml.reading.input_limits import shown
 from polyml.schedule.script import gpu_steps, transforms
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.loop_tree import Node
+from polyml.tracebacks import guard_methods
 
 Same = TypeVar("Same", bound="GpuSteps")
 
@@ -20,6 +21,7 @@ def words(*values: object, **named: object) -> str:
     return ", ".join([*told, *(f"{name}={shown(value)}" for name, value in named.items())])
 
 
+@guard_methods
 class GpuSteps(ABC):
     """The part of `Schedule` whose steps divide loops among the host, the blocks and the threads of a GPU.
 

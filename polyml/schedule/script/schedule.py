@@ -25,6 +25,7 @@ from polyml.schedule.script.problem import OPERATIONS, Problem
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import Node
+from polyml.tracebacks import guard_methods
 
 NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
 _LONGEST, _DEEPEST = 1_000, 50  # of a text over sizes
@@ -50,6 +51,7 @@ def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
     return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
 
 
+@guard_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(GpuSteps):
     """A schedule is the order in which a kernel's statements run, as loops with names. It is immutable: a step returns a new one.
