@@ -213,7 +213,7 @@ class LoopBuilder(ABC):
         """
         if isinstance(known, Uncertain):
             kind = SizesNeeded if known.by_number else NotAffineError
-            raise kind(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
+            raise kind(known.why, loc=loc, notes=["polyml compiles: a name for each array"], code="PML-F023")
         return known
 
     def array(self, name: str, loc: Loc | None) -> Elements:

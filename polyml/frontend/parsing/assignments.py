@@ -155,7 +155,8 @@ class AssignmentParser:
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)
         if node.id in self.loops:
-            raise self.expressions.error(node, f"the loop variable `{node.id}` is assigned inside its loop", "another name")
+            what = f"the loop variable `{node.id}` is assigned inside its loop"
+            raise self.expressions.error(node, what, "another name", "PML-F070")
         if node.id in self.expressions.known:
             if self.loops or self.branches:
                 kept = f"`{node.id}` is {self.expressions.known[node.id]!r} on one path and something else on another"

@@ -141,7 +141,8 @@ class _PartLifter:
 
     def __post_init__(self):
         self._parameters = {a.arg for a in _parameters(self.tree)}
-        self._locals = self._parameters | set(stored(self.tree.body))
+        code = self.function.__code__  # knows the names of imports, inner functions and `except ... as` too
+        self._locals = self._parameters | set(stored(self.tree.body)) | {*code.co_varnames, *code.co_cellvars}
         self._names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | self._locals
         self._live = live_variables.live_after(self.tree.body)
         self._attributes = attributes.liftable_attributes(self.tree, self._names)

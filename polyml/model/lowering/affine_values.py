@@ -195,7 +195,8 @@ class ValueResolver:
             *([_GATHER_NOTE] if reads and what == "subscript" else []),
             *([_SIMPLE_NOTE] if _has_many_cases(expr) else []),
         ]
-        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes)
+        code = "PML-F031" if reads else "PML-F030"
+        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes, code=code)
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
         """Returns whether a size or number of the call is a factor in an expression, as n is in i*n + j: given n, it is affine."""

@@ -457,3 +457,25 @@ def test_parts_too_small_for_a_call_are_left_to_python():
             kernel(*copy.deepcopy(arguments))
     inner = ragged.__code__.co_firstlineno + 3
     assert not [part for part in parts(kernel) if f"(lines {inner} " in part.py_func.__code__.co_filename]
+
+
+def imported_inside(r):
+    import math
+
+    return math.pi * r * r
+
+
+def defined_inside(A):
+    def twice(x):
+        return 2.0 * x
+
+    for i in range(A.shape[0]):
+        A[i] = twice(A[i]) + 1.0
+
+
+@pytest.mark.parametrize("function", [imported_inside, defined_inside], ids=lambda f: f.__name__)
+def test_names_that_imports_and_inner_functions_bind_are_the_functions_own(function):
+    wanted, got = np.arange(4.0), np.arange(4.0)
+    returned, expected = polyml.kernel(fallback="silent")(function)(got), function(wanted)
+    assert np.array_equal(got, wanted)
+    assert returned is expected is None or np.array_equal(returned, expected)
