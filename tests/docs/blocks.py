@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import io
@@ -9,10 +10,12 @@ import linecache
 import re
 import shlex
 import textwrap
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
+from xml.etree import ElementTree
 
 from polyml.machines import catalogue, cpu
 from tests.cli.running import run as run_command
@@ -26,20 +29,25 @@ PAGES = (
     "AGENTS.md",
     *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md")),
 )
-KINDS = ("python", "pycon", "console", "toml", "sh", "diff", "text", "{toctree}")  # each is run, checked or known to need neither
+KINDS = (  # each is run, checked or known to need neither
+    "python", "pycon", "console", "toml", "sh", "diff", "text", "{drawn}", "{toctree}", "{reference}", "{commands}", "{include}",
+)  # fmt: skip
 ANYTHING = "..."  # a line of a console block that stands for any lines
 PINNED = ("show", "explain")  # commands whose output depends on the machine that code is made for, and that run none of it
-_FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^( *)```(\S*)(?: ([^\n]*))?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)  # with words behind the kind
 _DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. kind: the word after the fence. line: the page's line on which its text begins."""
+    """A fenced block. kind: the word after the fence. line: the page's line on which its text begins. words: those behind the kind, such
+    as the caption of a picture, or `raises NAME` for the error that it ends with.
+    """
 
     kind: str
     text: str
     line: int
+    words: str = ""
 
     @property
     def file(self) -> str:
@@ -59,7 +67,8 @@ class Command:
 def blocks(page: str) -> list[Block]:
     """The blocks of a page, by its path from the root, in order."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return [Block(m[2], textwrap.dedent(m[3]), text.count("\n", 0, m.start()) + 2) for m in _FENCE.finditer(text)]
+    found = _FENCE.finditer(text)
+    return [Block(m[2], textwrap.dedent(m[4]), text.count("\n", 0, m.start()) + 2, m[3] or "") for m in found]
 
 
 def commands(block: Block) -> Iterator[Command]:
@@ -73,13 +82,14 @@ def run_page(page: str, folder: Path) -> list[tuple[Command, list[str]]]:
     """Runs a page's Python and doctests, in the present folder, which is `folder`; the commands of its console blocks, each with the
     lines that it prints. Raises AssertionError where a doctest prints something else.
     """
-    found, names, made = blocks(page), {"__name__": "__main__"}, []
-    for block in found:
-        if block.file:
-            (folder / block.file).write_text(block.text)
-    for block in found:
-        if block.kind == "python":
-            _execute(page, block, names)
+    made = []
+    for block, names in _prepared(page, folder):
+        if block.kind == "python" and block.words.startswith("raises "):
+            _check_raised(page, block, names)
+        elif block.kind == "python":
+            execute(page, block, names)
+        elif block.kind == "{drawn}":
+            _check_picture(execute(page, block, names))
         elif block.kind == "pycon":
             _check_doctest(page, block, names)
         elif block.kind == "console":
@@ -87,14 +97,56 @@ def run_page(page: str, folder: Path) -> list[tuple[Command, list[str]]]:
     return made
 
 
-def _execute(page: str, block: Block, names: dict[str, object]) -> None:
-    """The text is where `inspect` looks for it, so that kernels have a source; error messages have the page's lines."""
+def _prepared(page: str, folder: Path) -> Iterator[tuple[Block, dict[str, object]]]:
+    """Yields a page's blocks with the names that they share, once its files are written. A page may show how to filter warnings."""
+    found, names = blocks(page), {"__name__": "__main__"}
+    for block in found:
+        if block.file:
+            (folder / block.file).write_text(block.text)
+    with warnings.catch_warnings():
+        yield from ((block, names) for block in found)
+
+
+def pictures(page: str, folder: Path) -> Iterator[tuple[Block, str]]:
+    """Yields each block of a page that draws a picture, with the picture; blocks of Python run in the present folder, which is `folder`."""
+    for block, names in _prepared(page, folder):
+        if block.kind == "{drawn}" or block.kind == "python" and not block.words.startswith("raises "):
+            value = execute(page, block, names)
+            if block.kind == "{drawn}":
+                yield block, _check_picture(value)
+
+
+def _check_picture(value: object) -> str:
+    """The SVG text that a block has drawn; it has to be XML, and to say in words what it shows."""
+    assert isinstance(value, str), f"the last line of a drawn block is a picture, not {value!r}"
+    root = ElementTree.fromstring(value)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and root.get("aria-label"), "a picture has a text alternative"
+    return str(value)
+
+
+def _check_raised(page: str, block: Block, names: dict[str, object]) -> None:
+    """Runs a block that has to end with the error that its fence names."""
+    try:
+        execute(page, block, names)
+    except Exception as problem:
+        assert type(problem).__name__ == block.words.split()[1], problem
+    else:
+        raise AssertionError(f"{page}:{block.line} does not raise {block.words.split()[1]}")
+
+
+def execute(page: str, block: Block, names: dict[str, object]) -> object:
+    """The value of the last line, if it is an expression. The text is where `inspect` looks for it, so that kernels have a source; error
+    messages have the page's lines.
+    """
     text, file = "\n" * (block.line - 1) + block.text, block.file or f"<{page}:{block.line}>"
     if block.file:
         text = block.text
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    tree = ast.parse(text, file)
+    last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else ast.parse("None", mode="eval")
     with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(text, file, "exec"), names)
+        exec(compile(tree, file, "exec"), names)
+        return eval(compile(last, file, "eval"), names)
 
 
 def _check_doctest(page: str, block: Block, names: dict[str, object]) -> None:

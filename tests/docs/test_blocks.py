@@ -13,10 +13,16 @@ from tests.docs import blocks
 from tests.docs.blocks import KINDS, PAGES, ROOT, agrees, run_page
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """A folder of compiled kernels that all pages share."""
+    return str(tmp_path_factory.mktemp("pages") / "cache")
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page_run_and_print_what_they_say(page, tmp_path, monkeypatch):
+def test_the_blocks_of_a_page_run_and_print_what_they_say(page, tmp_path, monkeypatch, cache):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("POLYML_CACHE_DIR", cache)
     for command, printed in run_page(page, tmp_path):
         now = "\n".join(printed)
         assert agrees(command.output, printed), (
@@ -29,6 +35,7 @@ def test_a_block_says_what_it_is(page):
     found = blocks.blocks(page)
     assert {block.kind for block in found} <= set(KINDS)
     assert all(block.file for block in found if block.kind == "toml")
+    assert not any("`" in block.words for block in found), "Markdown takes no backtick behind a fence"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -77,10 +84,11 @@ def anchors(text):
 
 def test_every_page_of_the_documentation_is_in_a_table_of_contents():
     listed = set()
-    for folder in ("docs", "docs/design"):
-        for block in blocks.blocks(f"{folder}/index.md"):
+    for page in PAGES:
+        for block in blocks.blocks(page):
             if block.kind == "{toctree}":
-                listed |= {f"{folder}/{name}.md" for name in block.text.split("\n") if name and not name.startswith(":")}
+                names = [name for name in block.text.split("\n") if name and not name.startswith(":")]
+                listed |= {f"{(ROOT / page).parent.relative_to(ROOT)}/{name}.md" for name in names}
     assert listed | {"docs/index.md"} == {page for page in PAGES if page.startswith("docs/")}
 
 
@@ -93,6 +101,12 @@ def test_a_block_that_does_not_hold_would_be_found(tmp_path, monkeypatch):
         run_page("wrong.md", tmp_path)
     wrong.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
     with pytest.raises(AssertionError):
+        run_page("wrong.md", tmp_path)
+    wrong.write_text("```python raises KeyError\n{}\n```\n")
+    with pytest.raises(AssertionError):
+        run_page("wrong.md", tmp_path)
+    wrong.write_text("```{drawn} A picture.\n'<svg xmlns=\"http://www.w3.org/2000/svg\"/>'\n```\n")
+    with pytest.raises(AssertionError, match="text alternative"):
         run_page("wrong.md", tmp_path)
     wrong.write_text("```console\n$ polyml machine --list\nnothing\n```\n")
     [(command, printed)] = run_page("wrong.md", tmp_path)

@@ -1,14 +1,28 @@
-"""Every public name of polyml has a docstring with an example; tests/test_doctests.py runs it."""
+"""Every public name of polyml has a docstring with an example, which tests/test_doctests.py runs, and an entry in docs/reference."""
 
+import doctest
+import importlib
 import inspect
+import re
 
 import pytest
 
 import polyml
+import polyml.kernels
 import polyml.ops
 from polyml.report.report import Report
+from polyml.schedule.script.schedule import Schedule
+from tests.docs import blocks
 
-FROM_ELSEWHERE = {"with_traceback", "add_note"}  # of Python's exceptions
+REFERENCE = "docs/reference"
+PAGES = [page for page in blocks.PAGES if page.startswith(REFERENCE)]
+SCHEDULE = f"{Schedule.__module__}.Schedule"
+STEPS = [
+    name
+    for name, value in inspect.getmembers(Schedule)
+    if not name.startswith("_") and (callable(value) or isinstance(value, property))
+]
+EXTENSIONS = ("docstring_text", "outside_pages", "reference", "commands", "drawn")  # of docs/_extensions
 
 
 def public_names():
@@ -27,3 +41,30 @@ def public_names():
 @pytest.mark.parametrize("name, value", [pytest.param(name, value, id=name) for name, value in public_names()])
 def test_a_public_name_has_a_docstring_with_an_example(name, value):
     assert ">>> " in (inspect.getdoc(value) or ""), f"{name} has no example"
+
+
+def test_every_public_name_has_an_entry_in_the_reference():
+    listed = {
+        name for page in PAGES for block in blocks.blocks(page) if block.kind == "{reference}" for name in block.words.split()
+    }
+    wanted = {f"polyml.{name}" for name in polyml.__all__} | {f"polyml.ops.{name}" for name in polyml.ops.__all__}
+    wanted |= {f"polyml.config.{name}" for name in ("Options", "check", "environment", "resolve", "scope")}
+    wanted |= {f"polyml.kernels.{name}" for name in ("Benchmark", "canonical", "load", "preset")}
+    wanted |= {f"{Report.__module__}.Report", SCHEDULE} | {f"{SCHEDULE}.{step}" for step in STEPS}
+    missing = wanted - listed
+    assert not missing, f"add ```{{reference}} NAME``` to a page of {REFERENCE} for {sorted(missing)}"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_each_step_of_a_schedule_has_an_example(step):
+    text = (blocks.ROOT / REFERENCE / "schedules.md").read_text(encoding="utf-8")
+    part = text.split(f"### `{step}`\n")[1].split("\n##")[0]
+    assert re.search(rf">>> .*\.{step}\b", part), f"docs/reference/schedules.md has no example of {step}"
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_examples_of_the_site_s_extensions_hold(name, monkeypatch):
+    if name != "docstring_text":
+        pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
+    monkeypatch.syspath_prepend(str(blocks.ROOT / "docs" / "_extensions"))
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
