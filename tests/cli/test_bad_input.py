@@ -1,6 +1,7 @@
 """What is typed and what files hold that no one should trust: one error with place and remedy, exit status 2."""
 
 import os
+import re
 
 import pytest
 
@@ -106,6 +107,33 @@ def test_what_a_kernels_file_does_is_told_with_its_name(folder, statement, messa
     (folder / "bad.py").write_text(f"{SIZED}\n{statement}\n")
     _, err = run("run", "bad.py:scale", code=2)
     assert message in err and "bad.py" in err
+
+
+def test_errors_in_files_have_the_form_that_editors_parse(folder, capfd):
+    """FILE:LINE:COLUMN: error: MESSAGE, for each kind of file that a user writes."""
+    run("schedule", "sized.py:scale", "--save", "s.txt")
+    lines = (folder / "s.txt").read_text().splitlines()
+    tree = lines.index("tree:")
+    (folder / "bad.txt").write_text("\n".join([*lines[: tree + 2], lines[tree + 2].replace(":", ""), *lines[tree + 3 :]]) + "\n")
+    (folder / "worse.txt").write_text("\n".join([*lines[:3], "sizes: many", *lines[4:]]) + "\n")
+    (folder / "import.py").write_text("def f(A):\n    A[0] = 1\n\n\nx = 1 / 0\n")
+    (folder / "syntax.py").write_text("def f(A):\n    x = = 1\n")
+    (folder / "m.toml").write_text('kind = "cpu"\nisa = "vax"\n')
+    (folder / "square.py").write_text("def f(A):\n    for i in range(A.shape[0]):\n        A[i * i] = 0.0\n")
+    (folder / "outside.py").write_text("def f(A):\n    for i in range(A.shape[0]):\n        A[i + 1] = 0.0\n")
+    (folder / "text.kernel").write_text("polyml kernel, format 1\ndef f(A: f64[:]):\n    for i in\n")
+    for words, code, place in (
+        (["schedule", "sized.py:scale", "--load", "bad.txt"], 2, f"bad.txt:{tree + 3}:3"),
+        (["schedule", "sized.py:scale", "--load", "worse.txt"], 2, "worse.txt:4:1"),
+        (["run", "import.py", "--arg", "A=f64[3]"], 2, "import.py:5:1"),
+        (["run", "syntax.py", "--arg", "A=f64[3]"], 2, "syntax.py:2:9"),
+        (["machine", "m.toml"], 2, "m.toml:2:1"),
+        (["show", "square.py", "--arg", "A=f64[N]", "--stage", "llvm"], 1, "square.py:3:11"),
+        (["run", "outside.py", "--arg", "A=f64[3]"], 1, "outside.py:3:9"),
+        (["show", "--from", "text.kernel", "--stage", "ast"], 2, "text.kernel:3:13"),
+    ):
+        _, err = run(*words, code=code)
+        assert any(re.match(rf"(.*/)?{re.escape(place)}: error: \S", line) for line in err.splitlines()), (words, err)
 
 
 def test_a_schedule_that_would_take_isl_down_is_refused_before_it_sees_it(folder):

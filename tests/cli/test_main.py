@@ -136,7 +136,8 @@ def test_what_a_kernel_raises_as_python_is_reported_without_a_traceback(folder):
     (folder / "raising.py").write_text("def f(A, B):\n    for i in range(A.shape[0]):\n        B[i * i] = A[i]\n")
     with pytest.warns(UserWarning, match="runs as plain Python"):
         _, err = run("run", "raising.py", "--arg", "A=f64[9]", "--arg", "B=f64[10]", code=1)
-    assert err.splitlines()[-1] == "error: f raised IndexError: index 16 is out of bounds for axis 0 with size 10"
+    told = "raising.py:3:9: error: f raised IndexError: index 16 is out of bounds for axis 0 with size 10"
+    assert err.splitlines()[-3:] == [told, "              B[i * i] = A[i]", "              ^^^^^^^^^^^^^^^"]
 
 
 @pytest.mark.parametrize(

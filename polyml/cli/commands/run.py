@@ -15,7 +15,7 @@ from polyml.api.target import Target
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import CommandCall, call_arguments
 from polyml.cli.inputs.command_specs import CallSpec, RunSpec
-from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
+from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file, raised
 from polyml.errors import PolymlError
 
 
@@ -88,7 +88,7 @@ def _one(target: KernelFile, compiled: Kernel, call: CommandCall) -> tuple[float
     except PolymlError:
         raise
     except Exception as error:  # the kernel ran as plain Python, and raised what its author wrote
-        raise PolymlError(f"{target.name} raised {type(error).__name__}: {error}") from error
+        raise raised(target, error) from error
     return time.perf_counter() - start, values, returned
 
 

@@ -19,6 +19,7 @@ from polyml.errors import ConfigError, PolymlError
 from polyml.reading.files import kind_of
 from polyml.reading.input_limits import shown
 from polyml.reading.userfiles import called, reason
+from polyml.source import Loc, Source
 
 _LONGEST = 100  # characters of a name that others are compared with
 _MOST_BYTES = 16 << 20  # size of a kernel's file at most
@@ -142,7 +143,12 @@ def reported(file: Path, what: str) -> Iterator[None]:
     except (PolymlError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise ConfigError(f"{file} {what}: {_told(error)}", notes=_where(file, error)) from error
+        raise ConfigError(f"{file} {what}: {_told(error)}", loc=_where(file, error)) from error
+
+
+def raised(target: KernelFile, error: BaseException) -> PolymlError:
+    """Returns the error that says what a kernel of a file raised, as plain Python, and on which line."""
+    return PolymlError(f"{target.name} raised {_told(error)}", loc=_where(target.file, error))
 
 
 def _told(error: BaseException) -> str:
@@ -153,12 +159,26 @@ def _told(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _where(file: Path, error: BaseException) -> list[str]:
+def _where(file: Path, error: BaseException) -> Loc | None:
+    """Returns the place in the user's file at which its code raised an exception; None where it raised it elsewhere."""
     if isinstance(error, SyntaxError) and error.lineno:
-        return [f"{file}:{error.lineno}"]
+        return Loc(_source(file), error.lineno, max(1, error.offset or 1))
     frames = traceback.extract_tb(error.__traceback__)
-    own = {name for name in {f.filename for f in frames} if os.path.realpath(name) == os.path.realpath(file)}
-    return [f"{file}:{f.lineno}: {f.line}" for f in [f for f in frames if f.filename in own][-1:]]
+    own = [frame for frame in frames if os.path.realpath(frame.filename) == os.path.realpath(file)]
+    if not own or own[-1].lineno is None:
+        return None
+    source, line = _source(file), own[-1].lineno
+    text = source.line(line)
+    indent = len(text) - len(text.lstrip())
+    return Loc(source, line, indent + 1, max(1, len(text) - indent))
+
+
+def _source(file: Path) -> Source:
+    """Returns a file's lines, none where it cannot be read."""
+    try:
+        return Source(str(file), 1, tuple(file.read_text("utf-8", "replace").splitlines()))
+    except OSError:
+        return Source(str(file), 1, ())
 
 
 def _kernels(module: ModuleType) -> dict[str, object]:

@@ -148,8 +148,12 @@ def _content(code: CodeType) -> tuple:
 
 def _stale(function: FunctionType) -> LanguageError:
     code = function.__code__
+    first = code.co_firstlineno
+    line = linecache.getline(code.co_filename, first).rstrip("\n")
+    indent = len(line) - len(line.lstrip())
     return LanguageError(
-        f"the text at {code.co_filename}:{code.co_firstlineno} is not the function `{function.__name__}`",
+        f"the text at {code.co_filename}:{first} is not the function `{function.__name__}`",
+        loc=Loc(Source(code.co_filename, first, (line,)), first, indent + 1, max(1, len(line) - indent)),
         notes=["the file has changed since it was imported: import it again"],
         code="PML-F060",
     )

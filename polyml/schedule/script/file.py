@@ -36,7 +36,8 @@ from polyml.reading.input_limits import excess, whole_number
 from polyml.reading.userfiles import called, unreadable
 from polyml.schedule.script.problem import Problem
 from polyml.schedule.tree import loop_tree
-from polyml.schedule.tree.text import parse_block
+from polyml.schedule.tree.text import DamagedLine, parse_block
+from polyml.source import Loc, Source
 
 FORMAT = 1
 MOST_BYTES = 16 << 20  # of a file
@@ -138,19 +139,22 @@ def parse(text: str, where: str) -> Saved:
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if problem := excess(line, _LONGEST, _DEEPEST):
-            raise ScheduleError(f"{where} is damaged: line {number} {problem}")
+            raise ScheduleError(f"{where} is damaged: line {number} {problem}", loc=_line(where, lines, number))
         if any(whole_number(digits, 0, _LARGEST) is None for digits in re.findall(r"[0-9]{19,}", line)):
-            raise ScheduleError(f"{where} is damaged: line {number} has a number of more than 64 bits")
+            message = f"{where} is damaged: line {number} has a number of more than 64 bits"
+            raise ScheduleError(message, loc=_line(where, lines, number))
     if not lines or not lines[0].startswith(_HEAD):
-        raise ScheduleError(f"{where} is no schedule of polyml", notes=[f"the first line of one is `{_HEAD}{FORMAT}`"])
+        notes = [f"the first line of one is `{_HEAD}{FORMAT}`"]
+        raise ScheduleError(f"{where} is no schedule of polyml", loc=_line(where, lines, 1), notes=notes)
     if lines[0] != f"{_HEAD}{FORMAT}":
         notes = [f"this version reads format {FORMAT}"]
-        raise ScheduleError(f"{where} has format `{lines[0].removeprefix(_HEAD)}`", notes=notes)
+        raise ScheduleError(f"{where} has format `{lines[0].removeprefix(_HEAD)}`", loc=_line(where, lines, 1), notes=notes)
     if lines[-1] != _END or _TREE not in lines:
         notes = ["was it written to its end?"]
-        raise ScheduleError(f"{where} is damaged: it does not end with a tree and `{_END}`", notes=notes)
+        message = f"{where} is damaged: it does not end with a tree and `{_END}`"
+        raise ScheduleError(message, loc=_line(where, lines, len(lines)), notes=notes)
     tree_line = lines.index(_TREE)
-    reader = _KeyedLines(lines[1:tree_line], where)
+    reader = _KeyedLines(lines, tree_line, where)
     kernel, arguments = reader.value("kernel"), reader.value("arguments")
     sizes, sized = _sizes(reader.value("sizes"), reader), reader.value("code for sizes")
     if sized not in ("yes", "no"):
@@ -162,22 +166,37 @@ def parse(text: str, where: str) -> Saved:
         name, domain = reader.statement()
         statements.append(SavedStatement(name, domain, reader.value("  write"), tuple(reader.values("  read"))))
     tree = "\n".join(line.removeprefix("  ") for line in lines[tree_line + 1 : -1])
+    try:
+        parse_block(tree)
+    except DamagedLine as problem:
+        raise ScheduleError(f"the tree is damaged: {problem}", loc=_line(where, lines, tree_line + 1 + problem.number)) from None
+    except ValueError as problem:
+        raise ScheduleError(f"the tree is damaged: {problem}", loc=_line(where, lines, tree_line + 1)) from None
     given = tuple(arguments.split("; ")) if arguments else ()
     return Saved(kernel, given, sizes, sized == "yes", related, tuple(statements), tree)
 
 
-class _KeyedLines:
-    """A reader of lines `key: value`, one after the other; it remembers the next line.
+def _line(where: str, lines: list[str], number: int) -> Loc:
+    """Returns the place of a line, from 1, of a file with these lines."""
+    text = lines[number - 1] if number <= len(lines) else ""
+    indent = len(text) - len(text.lstrip())
+    return Loc(Source(where, 1, tuple(lines)), max(1, number), indent + 1, max(1, len(text) - indent))
 
+
+class _KeyedLines:
+    """A reader of lines `key: value`, one after the other, from the second line of a file; it remembers the next line.
+
+    lines: all lines of the file.
+    end: how many of them come before the tree.
     where: the file's name, for messages.
     """
 
-    def __init__(self, lines: list[str], where: str):
-        self._lines, self._where, self._next = lines, where, 0
+    def __init__(self, lines: list[str], end: int, where: str):
+        self._lines, self._end, self._where, self._next = lines, end, where, 1
 
     @property
     def has_more(self) -> bool:
-        return self._next < len(self._lines)
+        return self._next < self._end
 
     def value(self, key: str) -> str:
         """Returns the value of the next line. Raises ScheduleError where the line has a key other than `key`."""
@@ -203,11 +222,14 @@ class _KeyedLines:
 
     def damaged(self, what: str) -> ScheduleError:
         """Returns the error that says what is wrong with the next line."""
-        return ScheduleError(f"{self._where} is damaged: {what} on line {self._next + 2}")
+        return ScheduleError(f"{self._where} is damaged: {what} on line {self._next + 1}", loc=self._at(self._next + 1))
 
     def wrong(self, line: str) -> ScheduleError:
         """Returns the error that says that the line that was read last is wrong. line: its text."""
-        return ScheduleError(f"{self._where} is damaged: `{line}` on line {self._next + 1}")
+        return ScheduleError(f"{self._where} is damaged: `{line}` on line {self._next}", loc=self._at(self._next))
+
+    def _at(self, number: int) -> Loc:
+        return _line(self._where, self._lines, number)
 
 
 def _sizes(text: str, reader: _KeyedLines) -> tuple[tuple[str, int], ...]:

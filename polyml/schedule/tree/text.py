@@ -117,21 +117,29 @@ def tuple_text(statement: Statement) -> str:
     return f"{statement.name}[{', '.join(statement.iterators)}]"
 
 
+class DamagedLine(ValueError):
+    """A line of a tree's text is not as it should be. number: the line's, from 1."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"line {number} of the tree")
+        self.number = number
+
+
 def parse_block(text: str) -> Tree:
     """Returns a schedule as nested dictionaries, from isl's text of it in block style, one key on each line.
 
-    Raises ValueError for any other text; isl's own reader ends the process on some texts.
+    Raises ValueError for any other text, DamagedLine where one line is to blame; isl's own reader ends the process on some texts.
     """
     matches = [_LINE.fullmatch(line) for line in text.splitlines()]
     lines = [line for line in matches if line is not None]
     if any(len(line.group(1)) > _DEEPEST for line in lines):
         raise ValueError("it has more levels than a schedule has loops")
     if not lines or len(lines) < len(matches):
-        raise ValueError(f"line {matches.index(None) + 1 if matches else 1} of the tree")
+        raise DamagedLine(matches.index(None) + 1 if matches else 1)
     rows = [(len(m.group(1)), bool(m.group(2)), m.group(3), m.group(4)) for m in lines]
     tree, end = _mapping(rows, 0, 0)
     if end < len(rows):
-        raise ValueError(f"line {end + 1} of the tree")
+        raise DamagedLine(end + 1)
     return tree
 
 
@@ -153,7 +161,7 @@ def _mapping(rows: list[_TextLine], start: int, indent: int) -> tuple[Tree, int]
         if spaces + 2 * is_item != indent or is_item and number > start:
             break
         if key in found:
-            raise ValueError(f"line {number + 1} of the tree")
+            raise DamagedLine(number + 1)
         if value is not None:
             found[key], number = value, number + 1
         elif key == "sequence":
@@ -161,7 +169,7 @@ def _mapping(rows: list[_TextLine], start: int, indent: int) -> tuple[Tree, int]
         else:
             found[key], number = _mapping(rows, number + 1, indent + 2)
     if not found:
-        raise ValueError(f"line {start + 1} of the tree")
+        raise DamagedLine(start + 1)
     return found, number
 
 

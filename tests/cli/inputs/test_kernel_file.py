@@ -101,12 +101,13 @@ def test_a_file_with_several_functions_needs_a_name(write):
 def test_what_is_wrong_with_a_file_is_named_with_its_line(write):
     write("loops_g.py", "import math\nvalue = math.missing\n")
     assert message("loops_g.py:f") == (
-        "error: loops_g.py cannot be imported: AttributeError: module 'math' has no attribute 'missing'\n"
-        "  note: loops_g.py:2: value = math.missing"
+        "loops_g.py:2:1: error: loops_g.py cannot be imported: AttributeError: module 'math' has no attribute 'missing'\n"
+        "      value = math.missing\n"
+        "      ^^^^^^^^^^^^^^^^^^^^"
     )
     write("loops_h.py", "def f(:\n")
     assert "loops_h.py cannot be imported: SyntaxError" in message("loops_h.py:f")
-    assert message("loops_h.py:f").endswith("loops_h.py:1")
+    assert message("loops_h.py:f").startswith("loops_h.py:1:7: error: ")
 
 
 def test_a_folder_or_another_kind_of_file_is_refused(write):

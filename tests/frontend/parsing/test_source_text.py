@@ -146,8 +146,10 @@ def test_a_file_that_changed_since_it_was_imported_is_noticed(new):
     linecache.cache[function.file] = (len(new), None, new.splitlines(keepends=True), function.file)
     text = refusal(function).replace(function.file, "kernel.py")
     if new:
+        line = new.splitlines()[0]
         assert text == (
-            "error: the text at kernel.py:1 is not the function `f`\n"
+            "kernel.py:1:1: error: the text at kernel.py:1 is not the function `f`\n"
+            f"      {line}\n      {'^' * len(line)}\n"
             "  note: the file has changed since it was imported: import it again"
         )
     else:
