@@ -31,6 +31,8 @@ QUICK = frozenset(
     defects/test_defects.py
     docs/test_contributing.py
     docs/test_glossary.py
+    drawing/test_labels.py
+    drawing/test_log_axes.py
     frontend/parsing/test_source_text.py
     frontend/test_captures.py
     frontend/test_errors.py
@@ -73,6 +75,8 @@ QUICK = frozenset(
     pipeline/test_passes.py::test_every_pass_says_why_it_stands_where_it_stands
     pipeline/test_passes.py::test_every_pass_shows_before_and_after
     pipeline/test_passes.py::test_names_are_used_once_and_known_without_the_compiler
+    pictures/arrays/test_footprints.py::test_the_outline_is_what_a_tile_an_instance_or_a_statement_touches
+    pictures/arrays/test_misses.py::test_lines_miss_as_in_a_cache_in_plain_python
     pictures/test_nests.py
     polyhedra/test_polyhedra.py
     quasi_affine/test_affine.py

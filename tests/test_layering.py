@@ -73,6 +73,7 @@ LAYERS = (
     ("tune.tiles",),
     ("drawing",),
     ("pictures",),
+    ("pictures.arrays",),
     ("report",),
     ("report.gpu",),
     ("systolic.recurrences",),

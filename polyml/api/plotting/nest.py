@@ -18,7 +18,7 @@ from polyml.schedule.script.schedule import Schedule
 
 _OF_SCHEDULES = (SCHEDULE, TILES)  # for which a kernel's own schedule is drawn, in place of the source's order
 USUAL = 6  # of a size for which none is given
-_MOST_INSTANCES = 100_000  # that are looked at
+MOST_INSTANCES = 100_000  # that are looked at
 _MOST_SIZE = 1_000_000
 
 
@@ -44,19 +44,23 @@ def as_schedule(of: object, is_source: bool) -> Schedule:
     return of
 
 
-def checked_sizes(scop: Scop, given: Mapping[str, int]) -> dict[str, int]:
-    """Returns a value for each size. Raises ConfigError for others, and for values with which a statement has too many instances."""
+def checked_sizes(scop: Scop, given: Mapping[str, int], usual: int = USUAL, most: int = MOST_INSTANCES) -> dict[str, int]:
+    """Returns a value for each size. Raises ConfigError for others, and for values with which a statement has too many instances.
+
+    usual: the value of a size for which none is given.
+    most: how many instances a statement may have.
+    """
     known = parameters(scop)
     for name, value in given.items():
         if name not in known:
             raise ConfigError(f"there is no size {shown(name)}", notes=[f"sizes: {', '.join(known) or 'none'}"])
         if type(value) is not int or not 0 <= value <= _MOST_SIZE:
             raise ConfigError(f"{name} is an integer from 0 to {_MOST_SIZE:,}, not {shown(value)}")
-    values = {name: given.get(name, USUAL) for name in known}
+    values = {name: given.get(name, usual) for name in known}
     for statement in scop.statements.values():
         domain = fix(statement.domain, values).project_out_all_params()
         sides = [] if domain.is_empty() else polyhedra.ranges(domain)
-        if prod(high - low + 1 for low, high in sides) > _MOST_INSTANCES:
+        if prod(high - low + 1 for low, high in sides) > most:
             told = ", ".join(f"{name} = {value}" for name, value in values.items())
             raise ConfigError(f"{statement.name} has too many instances for {told}", notes=["sizes of 4 to 40 can be seen"])
     return values

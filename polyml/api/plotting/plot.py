@@ -15,16 +15,24 @@ if TYPE_CHECKING:
     from polyml.drawing.svg import Svg
     from polyml.schedule.script.schedule import Schedule
 
+OPTIONS = {  # subject -> what its `drawn` takes besides
+    "footprints": ("at",),
+    "misses": ("at", "caches"),
+}
 DRAWN_BY = {  # subject -> the module beside this one whose function `drawn(of, what, sizes)` draws it
     "domain": "nest",
     "dependences": "nest",
     "schedule": "nest",
     "tiles": "nest",
+    "footprints": "footprint",
+    "misses": "miss",
 }
 
 
 @guarded
-def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None) -> Svg:
+def plot(
+    of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None, *, at: str = "", caches: str = ""
+) -> Svg:
     """Returns a picture of a kernel or of one of its schedules, as an SVG text that notebooks show.
 
     Each statement has a panel with a circle for each instance; at most 2,000 are drawn, and the picture says so if there are more. Of statements in
@@ -33,7 +41,12 @@ def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] |
     of: a kernel that has been called, or a schedule of `Kernel.schedule`.
     what: "domain": the instances. "dependences": arrows from each instance to those that depend on it directly, by kind. "schedule": the place of
         each instance in the order. "tiles": the outlines of tiles, full ones solid and partial ones dashed.
-    sizes: {name of a size, as in "A_0" or "N": value}; a size that is not given is 6.
+        "footprints": the elements of each array that are read and written, and an outline around those that one tile or instance touches.
+        "misses": a heat map of cache misses on the elements of each array, and on the source's lines with their references.
+    sizes: {name of a size, as in "A_0" or "N": value}; a size that is not given is 6, for misses 48.
+    at: of "footprints", what is outlined: an instance "S0[1, 2]", the tile that it is in "tile S0[1, 2]", or a statement "S0"; "": the tile or
+        instance in the middle. Of "misses", the level of caches that the arrays show, "L1" if left out.
+    caches: of "misses", caches in place of this computer's, such as "2K:8:64,32K:8:64" (size, ways, bytes of a line), nearest first.
     Raises PolymlTypeError for any other object, ConfigError for another picture or for sizes that are none, and what
     `Kernel.schedule` raises.
 
@@ -48,4 +61,11 @@ def plot(of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] |
     """
     if not isinstance(what, str) or what not in DRAWN_BY:
         raise ConfigError(f"there is no picture {shown(what)}", notes=[f"expected one of {', '.join(DRAWN_BY)}"])
-    return import_module(f"polyml.api.plotting.{DRAWN_BY[what]}").drawn(of, what, sizes or {})
+    options = {name: value for name, value in (("at", at), ("caches", caches)) if value}
+    for name, value in options.items():
+        if name not in OPTIONS.get(what, ()):
+            takers = [subject for subject, names in OPTIONS.items() if name in names]
+            raise ConfigError(f"the picture {what} takes no {name}=", notes=[f"those that do: {', '.join(takers)}"])
+        if not isinstance(value, str):
+            raise ConfigError(f"{name}= takes a text, not {shown(value)}")
+    return import_module(f"polyml.api.plotting.{DRAWN_BY[what]}").drawn(of, what, sizes or {}, **options)

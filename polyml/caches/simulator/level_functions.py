@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from polyml.caches.simulator import coherence, shared_requests
 from polyml.caches.simulator.set_associative import Lookup, SimulatedLevel, line_of, word_of
-from polyml.caches.simulator.state_layout import StateLayout, count_written, counter
+from polyml.caches.simulator.state_layout import StateLayout, count_line_miss, count_written, counter
 from polyml.codegen.llvm.builder import FunctionBuilder, Unit
 
 _ATTRIBUTES = "nounwind noinline"
@@ -148,6 +148,8 @@ class _LevelFunctions:
     def _miss(self, fn: FunctionBuilder, found: Lookup) -> None:
         """Emits code for an access to a line that the level lacks: it counts a miss, and takes the line from the next level."""
         counter(fn, "%count", self.layout.misses(self.number))
+        if self.layout.by_line:
+            count_line_miss(fn, self.layout, self.number, "%line")
         self._count_cold(fn)
         if self.layout.coherent and self.sets.instances > 1:
             lost = self._lost(fn, self.sets.instance(fn))

@@ -76,6 +76,7 @@ class Simulation:
     threads: by thread, the counts of each reference.
     written: by array, how many dirty lines each level writes back, or, where it writes through, how many writes it passes on.
     places: the addresses of the arrays.
+    line_misses: an array [line of memory, level] of misses over all threads; None where they were not counted by line.
     """
 
     levels: tuple[CacheLevel, ...]
@@ -83,6 +84,7 @@ class Simulation:
     threads: tuple[dict[ArrayReference, Counts], ...]
     written: dict[str, tuple[int, ...]]
     places: dict[str, Placed]
+    line_misses: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ def simulate(
     classify: bool = True,
     places: Mapping[str, Placed] | None = None,
     threads: ThreadModel = ONE_THREAD,
+    by_line: bool = False,
 ) -> Simulation:
     """Returns the exact misses of each reference of a program, by making all of its accesses to simulated caches.
 
@@ -119,6 +122,7 @@ def simulate(
     classify: whether capacity and conflict misses are told apart.
     places: the addresses of the arrays; by default those of the compiled kernel's allocations.
     threads: how many run the program, and whether their caches are coherent.
+    by_line: whether misses are counted for each line of memory too.
 
     Raises PolymlValueError where arrays or threads are too many for the simulator, and where data decide which elements are used.
     """
@@ -131,7 +135,7 @@ def simulate(
     most = coherence.MOST_THREADS if threads.coherent else shared_requests.MOST_THREADS
     if not 1 <= threads.count <= most:
         raise PolymlValueError(f"{threads.count} threads are not simulated, but 1 to {most}")
-    layouts = _layouts(tuple(levels), classify, threads, _rounded(len(where)), _rounded(-(-end // line_bytes)))
+    layouts = _layouts(tuple(levels), classify, threads, _rounded(len(where)), _rounded(-(-end // line_bytes)), by_line)
     code = _simulator(program, sizes, where, layouts, threads.count)
     states, counters = _run(code, layouts, threads.count, _arrays(list(where.values()), layouts.own), len(found))
     start, count = layouts.own.written // 8, len(levels)
@@ -142,7 +146,19 @@ def simulate(
 
     each = tuple(map(by_reference, counters))
     sent = {array: tuple(map(int, row)) for array, row in zip(where, written)}
-    return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where)
+    lines = _line_misses(states, layouts) if by_line else None
+    return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where, lines)
+
+
+def _line_misses(states: Sequence[np.ndarray], layouts: _Layouts) -> np.ndarray:
+    """Returns the misses [line of memory, level] over all simulators. states: those of the threads, then the shared one if there is one."""
+    behind = [] if layouts.shared is None else [layouts.shared]
+    each = [*([layouts.own] * (len(states) - len(behind))), *behind]
+    shape, tables = (layouts.own.lines, len(layouts.own.levels)), []
+    for state, layout in zip(states, each):
+        start = layout.line_misses // 8
+        tables.append(state[start : start + shape[0] * shape[1]].reshape(shape))
+    return np.sum(tables, axis=0)
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,9 @@ class _Layouts:
     shared: StateLayout | None
 
 
-def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadModel, arrays: int, lines: int) -> _Layouts:
+def _layouts(
+    levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadModel, arrays: int, lines: int, by_line: bool
+) -> _Layouts:
     """Returns how the cache levels are divided between each thread's own simulator and the shared one, and how their data are laid
     out.
 
@@ -173,11 +191,12 @@ def _layouts(levels: tuple[CacheLevel, ...], classify: bool, threads: ThreadMode
     if together or any(levels[number].contents == "inclusive" for number in range(first, len(levels))):
         first = 0
     stacked = tuple(number for number in every if number not in several) if classify else ()
-    own = StateLayout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(several) or together)
+    own = StateLayout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(several) or together, by_line=by_line)
     if not own.sends:
         return _Layouts(own, None)
     behind, shadowed = range(first, len(levels)), tuple(several) if classify else ()
-    return _Layouts(own, StateLayout(levels, behind, arrays, lines, threads.count, shadowed=shadowed, coherent=together))
+    shared = StateLayout(levels, behind, arrays, lines, threads.count, shadowed=shadowed, coherent=together, by_line=by_line)
+    return _Layouts(own, shared)
 
 
 def _simulator(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layouts: _Layouts, threads: int) -> Code:

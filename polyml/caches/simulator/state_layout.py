@@ -4,7 +4,8 @@ One simulator has the levels that a thread has to itself; behind it, another one
 what leaves its last level to the second as a stream of requests (see `shared_requests`).
 
     state       the header's words (see `state_header`); by array and level, lines written on (i64); for each cache, a byte per line
-                of memory that says whether it was there before, and the sets; the nodes of the stack, its length and tails
+                of memory that says whether it was there before, and the sets; the nodes of the stack, its length and tails; by line of
+                memory and level, misses (i64), where these are counted
     counters    per reference (i64): accesses; then, for each level, compulsory misses, misses, misses of a fully associative cache
                 of its size, misses of lines that writes of other threads invalidated
 """
@@ -38,6 +39,7 @@ class StateLayout:
     shadowed: levels for which misses of a fully associative cache that sees only what reaches the level are counted too.
     sends: whether another simulator is behind the last level.
     coherent: whether a write of one thread invalidates the line in the caches of others.
+    by_line: whether the misses of each line of memory are counted too.
     """
 
     levels: tuple[CacheLevel, ...]
@@ -49,6 +51,7 @@ class StateLayout:
     shadowed: tuple[int, ...] = ()
     sends: bool = False
     coherent: bool = False
+    by_line: bool = False
 
     accesses = 0  # number of a counter of a reference
 
@@ -116,7 +119,9 @@ class StateLayout:
         found["stack"] = end
         end += state_header.rounded(NODE_BYTES * (self.lines + 1))
         found["tails"] = end
-        found["end"] = end + state_header.rounded(8 + 4 * len(self.capacities))
+        end += state_header.rounded(8 + 4 * len(self.capacities))
+        found["line misses"] = end
+        found["end"] = end + 8 * self.lines * len(self.levels) * self.by_line
         return found
 
     def sharing(self, number: int) -> int:
@@ -192,6 +197,11 @@ class StateLayout:
         return self._offsets["tails"]
 
     @property
+    def line_misses(self) -> int:
+        """Returns the byte offset of an array [line, level] of counters of misses (i64), which is there with `by_line`."""
+        return self._offsets["line misses"]
+
+    @property
     def state_bytes(self) -> int:
         """Returns the size of the whole state in bytes."""
         return self._offsets["end"]
@@ -225,3 +235,9 @@ def count_written(fn: FunctionBuilder, layout: StateLayout, number: int, line: s
     table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.written}")
     place = fn.emit(f"getelementptr [{len(layout.levels)} x i64], ptr {table}, i64 {row}, i64 {number}")
     counter(fn, place, 0)
+
+
+def count_line_miss(fn: FunctionBuilder, layout: StateLayout, number: int, line: str) -> None:
+    """Emits code that counts a miss of level `number` for a line of memory."""
+    table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.line_misses}")
+    counter(fn, fn.emit(f"getelementptr [{len(layout.levels)} x i64], ptr {table}, i64 {line}, i64 {number}"), 0)

@@ -1,0 +1,1 @@
+"""The elements of arrays as pictures: what a kernel reads and writes, and where its misses fall."""

@@ -1,0 +1,92 @@
+"""The SVG picture of footprints: a cell for each element, by what is done to it, and an outline of what one tile or instance touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from html import escape
+
+from polyml.drawing.style import heading, heading_width, picture
+from polyml.drawing.svg import Svg, text
+from polyml.pictures.arrays.array_panels import PlanePanel, extent, notes, placed
+from polyml.pictures.arrays.footprints import ArrayFootprint, Footprints
+from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
+
+MOST = 2_000  # cells of a picture
+TOP = 60.0
+KINDS = {"read": "read", "written": "written", "both": "read and written", "untouched": "not touched"}
+_LINE = 6.6  # pixels of a character of a legend
+
+
+def footprint_svg(shown: Footprints, most: int = MOST) -> Svg:
+    """Returns the SVG picture of footprints. most: how many cells it has at about; larger arrays have cells of several elements."""
+    title = f"Footprints of {shown.kernel}"
+    sizes = ", ".join(f"{name} = {value}" for name, value in shown.sizes.items())
+    caption = f"elements that are read and written{f' for {sizes}' if sizes else ''}"
+    share = most // max(len(shown.arrays), 1)
+    drawn = [(each, grid(each.array, each.shape, share)) for each in shown.arrays]
+    parts = [*heading(title, caption)]
+    panels: list[PlanePanel] = []
+    for each, layout in drawn:
+        panels += (PlanePanel(layout, plane, _note(each)) for plane in range(len(layout.planes)))
+    panels = placed(panels, TOP)
+    by_name = {each.array: each for each in shown.arrays}
+    for panel in panels:
+        each = by_name[panel.grid.array]
+        chosen = {cell for index in each.chosen if (cell := panel.grid.cell(index)) is not None}
+        parts += panel.axes()
+        parts += panel.cells(partial(_cell, each, panel.grid))
+        parts += panel.outline(chosen, f"touched by {shown.chosen}")
+    width, bottom = extent(panels, TOP)
+    words = [*_words(shown, [layout for _, layout in drawn])]
+    width = max(width, heading_width(title, caption), 320, *(30 + _LINE * len(line) for line in words))
+    parts += _legend(bottom)
+    for number, line in enumerate(words):
+        parts.append(text(18, bottom + 32 + 18 * number, line, "faint"))
+    label = f"{title}. {caption}. {'; '.join([*words, *(_told(each) for each in shown.arrays)])}."
+    return picture(parts, width, bottom + 32 + 18 * len(words), label, "footprints")
+
+
+def _note(each: ArrayFootprint) -> str:
+    return f"  {' x '.join(map(str, each.shape))}" if each.shape else ""
+
+
+def _kind(each: ArrayFootprint, index: tuple[int, ...]) -> str:
+    return {(True, True): "both", (True, False): "read", (False, True): "written"}.get(
+        (index in each.read, index in each.written), "untouched"
+    )
+
+
+def _cell(each: ArrayFootprint, layout: Grid, cell: Cell) -> tuple[str, str, str, str]:
+    """Returns the classes, attributes and hint of a cell, as `PlanePanel.cells` takes them."""
+    inside = [*layout.elements(cell)]
+    counts = [sum(index in some for index in inside) for some in (each.read, each.written, each.chosen)]
+    if len(inside) == 1 and layout.step == 1:
+        kind, element = _kind(each, inside[0]), element_text(each.array, inside[0])
+        told = f' data-element="{element}" data-use="{kind}" data-chosen="{str(bool(counts[2])).lower()}"'
+        return kind, told, escape(f"{element}: {KINDS[kind]}"), ""
+    found = {_kind(each, index) for index in inside} - {"untouched"}
+    kind = "untouched" if not found else "both" if len(found) > 1 else found.pop()
+    first, last = element_text(each.array, inside[0]), element_text(each.array, inside[-1])
+    told = f' data-cell="{first} to {last}" data-read="{counts[0]}" data-written="{counts[1]}" data-touched="{counts[2]}"'
+    return kind, told, f"{first} to {last}: {counts[0]} of {len(inside)} elements read, {counts[1]} written", ""
+
+
+def _legend(bottom: float) -> Iterator[str]:
+    """Yields a sample of each kind of cell, and of an outline."""
+    x = 18.0
+    for kind, meaning in KINDS.items():
+        yield f'<rect class="cell {kind}" x="{x:.1f}" y="{bottom:.1f}" width="14" height="14"/>'
+        yield text(x + 20, bottom + 11, meaning)
+        x += 34 + _LINE * len(meaning)
+
+
+def _words(shown: Footprints, grids: list[Grid]) -> Iterator[str]:
+    yield f"outlined: what {shown.chosen} touches"
+    yield from notes(grids)
+    if shown.by_data:
+        yield f"data decide which elements of {', '.join(shown.by_data)} are read: those are not shown"
+
+
+def _told(each: ArrayFootprint) -> str:
+    return f"{each.array}: {len(each.read):,} elements read, {len(each.written):,} written, {len(each.chosen):,} outlined"
