@@ -7,11 +7,12 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "_extensions")]
 
 project = "polyml"
-extensions = ["myst_parser", "drawn", "reference", "commands", "outside_pages"]
+extensions = ["myst_parser", "drawn", "reference", "commands", "outside_pages", "mathml"]
 exclude_patterns = ["_extensions"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 smartquotes = False  # texts hold what people type
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "polyml"
 html_show_copyright = False

@@ -87,7 +87,7 @@ def _rules(palette: Palette) -> str:
         ".on-light": "fill:#14181d",
         ".now": f"stroke:{colours['ink']};stroke-width:1.5",
     }
-    rules[".point"] = f"fill:{colours['active border']};stroke:{colours['active border']};stroke-width:1.2"
+    rules["circle.point"] = f"fill:{colours['active border']};stroke:{colours['active border']};stroke-width:1.2"
     rules[".arrow"] = "fill:none;stroke-width:1.4"
     rules[".tile"] = f"fill:none;stroke:{colours['ink']};stroke-width:1.4"
     rules[".cell"] = f"stroke:{colours['line']};stroke-width:.6;fill:{colours['paper']}"

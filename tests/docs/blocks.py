@@ -9,6 +9,7 @@ import io
 import linecache
 import re
 import shlex
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
@@ -100,11 +101,17 @@ def run_page(page: str, folder: Path) -> list[tuple[Command, list[str]]]:
 def _prepared(page: str, folder: Path) -> Iterator[tuple[Block, dict[str, object]]]:
     """Yields a page's blocks with the names that they share, once its files are written. A page may show how to filter warnings."""
     found, names = blocks(page), {"__name__": "__main__"}
-    for block in found:
-        if block.file:
-            (folder / block.file).write_text(block.text)
-    with warnings.catch_warnings():
-        yield from ((block, names) for block in found)
+    files = [block for block in found if block.file]
+    for block in files:
+        (folder / block.file).write_text(block.text)
+    sys.path.insert(0, str(folder))  # so that a page may import its files
+    try:
+        with warnings.catch_warnings():
+            yield from ((block, names) for block in found)
+    finally:
+        sys.path.remove(str(folder))
+        for block in files:
+            sys.modules.pop(Path(block.file).stem, None)
 
 
 def pictures(page: str, folder: Path) -> Iterator[tuple[Block, str]]:

@@ -22,7 +22,7 @@ STEPS = [
     for name, value in inspect.getmembers(Schedule)
     if not name.startswith("_") and (callable(value) or isinstance(value, property))
 ]
-EXTENSIONS = ("docstring_text", "outside_pages", "reference", "commands", "drawn")  # of docs/_extensions
+EXTENSIONS = ("docstring_text", "outside_pages", "reference", "commands", "drawn", "mathml")  # of docs/_extensions
 
 
 def public_names():

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 import polyml
-from polyml.drawing.style import DARK, LIGHT, PHASES
+from polyml.drawing.style import DARK, LIGHT, PHASES, ROOT, style
 from polyml.errors import ConfigError
 from polyml.systolic.mapping.dataflows import kung_design
 from polyml.systolic.report.pictures.collection import array_svg
@@ -219,6 +219,11 @@ def test_wavefronts_are_the_times_of_the_points(report):
         assert words(point.find(f"{SVG}text")) == str(t)
     assert found == expected
     assert len(of_class(root, "axis")) == len(set(expected.values()))
+
+
+def test_no_rule_for_pictures_of_nests_colours_the_numbers_of_wavefronts(report):
+    groups = set(re.findall(r'<g class="(\w+)"', report.pictures()["wavefronts"]))
+    assert groups and not any(re.search(rf"\.{ROOT} \.{name}[{{,]", style()) for name in groups)
 
 
 def test_wavefronts_are_of_a_slice_with_points():
