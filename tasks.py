@@ -14,6 +14,7 @@ TASKS: dict[str, tuple[str, tuple[tuple[str, ...], ...]]] = {
     "types": ("mypy", (("-m", "mypy"),)),
     "docs": ("every example of the documents", (("-m", "pytest", "tests/docs", "tests/test_doctests.py"),)),
     "site": ("the documents as a site, in build/site", (("-m", "sphinx", "-q", "-E", "-W", "--keep-going", "docs", "build/site"),)),
+    "notebooks": ("the notebooks without outputs, as they are kept", (("-m", "tests.notebooks"),)),
     "size": ("modules, circles, lengths and shared names beside the last release's", (("-m", "tests.size"),)),
     "replay": ("whether every program is compiled as at a commit: replay BASE", (("-m", "tests.replay.compare"),)),
     "check": ("every pass of all kernels checked: check [KERNEL ...]", (("-m", "tests.checks"),)),
