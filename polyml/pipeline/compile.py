@@ -66,6 +66,7 @@ class Compiled:
     llvm: the LLVM text.
     artifact: the machine code, with what its caller needs.
     timings: {stage: seconds}, in the order of the stages.
+    passes: {(stage, name of a pass): seconds}, in the order in which they first ran.
     """
 
     kernel: syntax.Kernel
@@ -76,6 +77,13 @@ class Compiled:
     llvm: str = field(repr=False)
     artifact: Artifact = field(repr=False)
     timings: dict[str, float]
+    passes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+
+    def _repr_html_(self) -> str:
+        """Returns the picture of where the time of the compilation went, which notebooks show."""
+        from polyml.pictures.graphs.compilation import compilation_svg
+
+        return compilation_svg(self.kernel.name, self.passes)
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:
@@ -154,8 +162,9 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
     artifact = _artifact(made, model.typed, wanted.layouts, code, aliased)
     model = made.model
     compiled = Compiled(
-        model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, runner.timings
-    )
+        model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, runner.timings,
+        runner.passes,
+    )  # fmt: skip
     for name, text in compiled.stages.items():
         if name in options.debug:
             debug.dump(name, text, name=kernel.name)

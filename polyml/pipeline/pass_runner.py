@@ -23,11 +23,13 @@ class PassRunner:
     before it made.
 
     timings: {stage: seconds}.
+    passes: {(stage, name of a pass): seconds}.
     made: {stage: what it made last}, the latest stage last.
     """
 
     def __init__(self, timings: dict[str, float] | None = None):
         self.timings = {} if timings is None else timings
+        self.passes: dict[tuple[str, str], float] = {}
         self.made: dict[str, object] = {}  # stage -> what it made, the latest at the end
 
     def run(self, step: Pass, value: Any, *given: Any, stage: str = "", **named: Any) -> Any:
@@ -52,7 +54,9 @@ class PassRunner:
             failed.stages = tuple((each, text) for each, made in self.made.items() if (text := texts.text_of_any(made)))
             raise failed from problem
         finally:
-            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            self.timings[stage] = self.timings.get(stage, 0.0) + seconds
+            self.passes[stage, step.name] = self.passes.get((stage, step.name), 0.0) + seconds
 
     def through(self, passes: Iterable[Pass], value: Any, known: Mapping[str, object], *, stage: str) -> Any:
         """Runs a list of passes one after another, each on what the one before made, and returns what the last one makes.

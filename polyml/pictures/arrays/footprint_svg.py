@@ -11,6 +11,7 @@ from polyml.drawing.svg import Svg, text
 from polyml.pictures.arrays.array_panels import PlanePanel, extent, notes, placed
 from polyml.pictures.arrays.footprints import ArrayFootprint, Footprints
 from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
+from polyml.pictures.sizes_text import sizes_text
 
 MOST = 2_000  # cells of a picture
 TOP = 60.0
@@ -21,8 +22,7 @@ _LINE = 6.6  # pixels of a character of a legend
 def footprint_svg(shown: Footprints, most: int = MOST) -> Svg:
     """Returns the SVG picture of footprints. most: how many cells it has at about; larger arrays have cells of several elements."""
     title = f"Footprints of {shown.kernel}"
-    sizes = ", ".join(f"{name} = {value}" for name, value in shown.sizes.items())
-    caption = f"elements that are read and written{f' for {sizes}' if sizes else ''}"
+    caption = f"elements that are read and written{sizes_text(shown.sizes)}"
     share = most // max(len(shown.arrays), 1)
     drawn = [(each, grid(each.array, each.shape, share)) for each in shown.arrays]
     parts = [*heading(title, caption)]

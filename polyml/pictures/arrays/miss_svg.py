@@ -14,6 +14,7 @@ from polyml.machines.units import shown as shown_unit
 from polyml.pictures.arrays.array_panels import PlanePanel, extent, notes, placed
 from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
 from polyml.pictures.arrays.misses import ArrayMisses, MissMap, ReferenceMisses
+from polyml.pictures.sizes_text import sizes_text
 
 MOST = 2_000  # cells of a picture
 MOST_ROWS = 80  # of the table of lines and references
@@ -40,8 +41,7 @@ def miss_svg(shown: MissMap, level: int = 0, most: int = MOST) -> Svg:
     """
     cache = f"L{shown.levels[level].level}"
     title = f"{cache} misses of {shown.kernel}"
-    sizes = ", ".join(f"{name} = {value}" for name, value in shown.sizes.items())
-    caption = f"caches of {', '.join(_cache_text(each.size_bytes) for each in shown.levels)}{f' for {sizes}' if sizes else ''}"
+    caption = f"caches of {', '.join(_cache_text(each.size_bytes) for each in shown.levels)}{sizes_text(shown.sizes)}"
     share = most // max(len(shown.arrays), 1)
     grids = {each.array: grid(each.array, each.shape, share) for each in shown.arrays}
     hottest = max([1, *(misses[level] for each in shown.arrays for misses in each.misses.values())])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.gpu.signatures import LaunchSource
@@ -39,6 +39,7 @@ class GpuCompiled:
     artifact: both as data, of which calls are made.
     timings: {stage: seconds}.
     notes: lines for each launch that say which threads run it, and what its blocks copy to shared memory.
+    passes: {(stage, name of a pass): seconds}.
     """
 
     program: GpuProgram
@@ -46,6 +47,13 @@ class GpuCompiled:
     artifact: GpuArtifact
     timings: dict[str, float]
     notes: tuple[str, ...]
+    passes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+
+    def _repr_html_(self) -> str:
+        """Returns the picture of where the time of the compilation went, which notebooks show."""
+        from polyml.pictures.graphs.compilation import compilation_svg
+
+        return compilation_svg(self.program.scop.name, self.passes)
 
 
 def compile_for_gpu(
@@ -77,7 +85,7 @@ def compile_for_gpu(
     told = (note for launch, each in pairs for note in _notes(launch, each))
     notes = (*told, *rounding_notes(pairs, model, device), *library_notes(pairs, device, given is not None))
     made = artifact(program, text, device.dialect, notes, is_sized=model.scop.usual is not None)
-    return GpuCompiled(program, text, made, runner.timings, notes)
+    return GpuCompiled(program, text, made, runner.timings, notes, runner.passes)
 
 
 def launches(
