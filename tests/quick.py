@@ -5,6 +5,7 @@ that a first change may fail, all of them in less than a minute.
 QUICK = frozenset(
     """
     api/calls/test_lifted_parts.py
+    api/explaining/test_explained.py
     api/test_decorator.py
     api/test_status.py
     arrays/test_accepted.py::test_the_table_has_every_entry_and_no_other
@@ -14,6 +15,7 @@ QUICK = frozenset(
     caches/simulator/test_lane_order.py
     checks/test_programs.py
     cli/commands/test_machine.py
+    cli/commands/explaining/test_explain.py
     cli/commands/test_schedule.py
     cli/inputs/test_argument_specs.py
     cli/inputs/test_kernel_file.py
@@ -81,6 +83,7 @@ QUICK = frozenset(
     polyhedra/test_polyhedra.py
     quasi_affine/test_affine.py
     quasi_affine/test_to_isl.py
+    remarks/formats/test_formats.py
     report/gpu/test_report.py
     report/test_table.py
     runtime/calling/test_arguments.py

@@ -77,6 +77,7 @@ LAYERS = (
     ("tune.tiles",),
     ("report",),
     ("report.gpu",),
+    ("remarks", "remarks.formats"),
     ("systolic.recurrences",),
     ("systolic.folding",),
     ("systolic.mapping",),
@@ -86,12 +87,13 @@ LAYERS = (
     ("api.compiling",),
     ("api.calls",),
     ("api.inspecting",),
+    ("api.explaining",),
     ("api",),
     ("api.plotting",),
     ("ops",),
     ("defects",),
     ("cli.inputs",),
-    ("cli.commands",),
+    ("cli.commands", "cli.commands.explaining"),
     ("cli", "__main__"),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from polyml import config
-from polyml.api import explain
 from polyml.api.calls.call_arguments import exact_types, for_python, originals, types_of
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python
 from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
 from polyml.api.compiling.compile_lock import alone
+from polyml.api.explained import Explained
+from polyml.api.explaining import words
 from polyml.api.function import KernelReference, given_to
-from polyml.api.gpu_calls import OnGpu
 from polyml.api.reports import Reported
-from polyml.api.schedules import Schedulable
-from polyml.api.specialised import Specialised
 from polyml.api.status import KernelStatus, ProcessStatus
 from polyml.api.status import of as status_of
 from polyml.api.target import AnyTarget, as_target
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
 _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
-class Kernel(Schedulable, Reported, Specialised, OnGpu):
+class Kernel(Explained, Reported):
     """A kernel is a function that polyml compiles on its first call for each combination of argument types.
 
     py_func: the Python function.
@@ -123,43 +121,6 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
             return given_to, (KernelReference(self.__module__, self.__qualname__), self.settings, self._given)
         return self.__qualname__  # pickled by reference, as functions are
 
-    def explain(self) -> str:
-        """Returns a text: what code was made for the types of the last call, why, the time of each stage, and what runs as Python.
-
-        >>> import numpy as np
-        >>> @kernel
-        ... def double(A):
-        ...     for i in range(A.shape[0]):
-        ...         A[i] *= 2.0
-        >>> double(np.ones(4))
-        >>> print(double.explain())
-        double (<doctest ...>:1): compiled...
-          A: f64[:], written
-          options: fp reassociate, schedule auto, fusion model, threads all cores
-        ...
-        """
-        if self.gpu is not None and self._gpu_form is not None:
-            return self._explained_on_gpu(self.gpu)
-        last = self._last
-        called = "" if last is None else explain.signature(last.request.types, last.request.layouts)
-        if self._simulation is not None:
-            plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
-            runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
-            return explain.simulated(str(self.target), runs, self._where)
-        if last is None and not self._python_reason:
-            return f"{self._where}: not called yet"
-        if last is None or last.artifact is None:
-            text = explain.python(
-                called, self._python_reason or ("" if last is None else explain.reason(last.refusal)), self._where
-            )
-            return "\n".join([text, *(f"  compiled: lines {a} to {b}" for a, b in self.compiled_parts())])
-        text = explain.compiled(last.artifact, last.request.options, last.timings, last.from_cache, self._where)
-        others = [s for s in self.signatures if s != called]
-        lines = [text, *(f"  also compiled for {other}" for other in others)]
-        if self._python_reason:
-            lines.append(f"  the last call ran as plain Python: {self._python_reason}")
-        return "\n".join(lines)
-
     def status(self) -> KernelStatus:
         """Returns whether the kernel is compiled, the reasons why calls ran as plain Python, and how many did and for how long.
 
@@ -173,7 +134,7 @@ class Kernel(Schedulable, Reported, Specialised, OnGpu):
         parts = tuple(dict.fromkeys(self.compiled_parts()))
         signatures = tuple(
             dict.fromkeys(
-                explain.signature(s.request.types, s.request.layouts) for s in list(self._specialisations.values()) if s.artifact
+                words.signature(s.request.types, s.request.layouts) for s in list(self._specialisations.values()) if s.artifact
             )
         )
         ran = self._as_python.calls > 0

@@ -8,10 +8,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from polyml import config
-from polyml.api import explain
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import Kinds, Plain, Tally, reasons, refusals
 from polyml.api.calls.specialisation import NO_ENTRY, Hot
+from polyml.api.explaining import words
 from polyml.api.function import KernelFunction, outside
 from polyml.api.target import AnyTarget
 from polyml.config import active
@@ -105,12 +105,12 @@ class LeftToPython(KernelFunction):
         is_whole = not refused.statements and lifted is not None and about is not None and about <= refused.objects
         if refuses and not is_whole:
             raise problem.noted()
-        self.compiled, self._python_reason = False, "\n".join(map(explain.reason, found))
+        self.compiled, self._python_reason = False, "\n".join(map(words.reason, found))
         new = {str(each): each for each in found if str(each) not in self._reasons}
         self._reasons |= new
         if new and options.fallback != "silent" and not is_whole and not (self._is_part and problem.loc is None):
             partly = lifted is not None and bool(self._parts[places][1])
-            text = explain.refused(self._where, found, partly, self._is_part)
+            text = words.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=outside())
         run = lifted or self.py_func
         if refused.statements and not about or refused.whole:

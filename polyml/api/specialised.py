@@ -6,13 +6,15 @@ import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import FunctionType
 from typing import TYPE_CHECKING
 
 from polyml import interrupts
-from polyml.api import explain
 from polyml.api.calls.specialisation import Request, Specialisation, take_kept, timed
 from polyml.api.compiling import simpler_forms
+from polyml.api.explaining import words
+from polyml.api.explaining.ledger import CompiledForm, Ledger, entry
 from polyml.api.function import KernelFunction, outside
 from polyml.api.target import AnyTarget
 from polyml.config import Options
@@ -27,6 +29,7 @@ from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
 if TYPE_CHECKING:
     from polyml.schedule.script.file import Saved
 
+LEDGER = 1_000  # forms that are remembered in the ledger
 SPECIALISATIONS = 64  # forms of one kernel at most; the one made first goes first
 
 
@@ -45,24 +48,33 @@ class Specialised(KernelFunction):
         self.timings: dict[str, float] = {}
         self.from_cache: bool | None = None
         self._specialisations: dict[tuple, Specialisation] = {}
+        self._ledger: list[CompiledForm] = []
         self._forms: dict[tuple, dict[tuple | None, Sizes]] = {}  # the sizes for which there are any, by their limits
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
 
     @property
-    def signatures(self) -> tuple[str, ...]:
-        """Returns a text for each combination of argument types and layouts for which there is code so far.
+    def signatures(self) -> Ledger:
+        """Returns a record of each form that was compiled so far: for which types, layouts and sizes, when, why, and at what cost.
+
+        It prints as a table. The records are `polyml.api.explaining.ledger.CompiledForm`; the last thousand are kept.
 
         >>> import numpy as np, polyml
         >>> @polyml.kernel
         ... def double(A):
         ...     for i in range(A.shape[0]):
         ...         A[i] *= 2.0
-        >>> double(np.ones(4)), double(np.ones(4, np.float32)), double.signatures
-        (None, None, ('(f64[:])', '(f32[:])'))
+        >>> double(np.ones(4)), double(np.ones(4, np.float32))
+        (None, None)
+        >>> [(form.signature, form.why) for form in double.signatures]
+        [('(f64[:])', 'the first call'), ('(f32[:])', 'new types')]
         """
-        found = (explain.signature(s.request.types, s.request.layouts) for s in self._specialisations.values())
+        return Ledger(self._ledger)
+
+    def _signature_texts(self) -> tuple[str, ...]:
+        """Returns a text for each combination of argument types and layouts for which there is code so far."""
+        found = (words.signature(s.request.types, s.request.layouts) for s in self._specialisations.values())
         return tuple(dict.fromkeys(found))
 
     def _specialised(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
@@ -93,7 +105,9 @@ class Specialised(KernelFunction):
             if chosen is None and (problem := self._forbidden(wanted)):
                 return Specialisation(wanted, None, None, {}, reason=problem)
             if chosen is None:
+                when, before = datetime.now(), [each.request for each in self._specialisations.values()]
                 chosen = self._made(wanted)
+                self._ledger = [*self._ledger[1 - LEDGER :], entry(chosen, before, when)]
                 self.timings, self.from_cache = chosen.timings, chosen.from_cache
                 if len(self._specialisations) >= SPECIALISATIONS:
                     self._specialisations.pop(next(iter(self._specialisations)))
@@ -107,8 +121,8 @@ class Specialised(KernelFunction):
         options = wanted.options
         if options.recompile == "default" or not any(s.artifact is not None for s in self._specialisations.values()):
             return None
-        called = explain.signature(wanted.types, wanted.layouts)
-        notes = [f"compiled for {each}" for each in self.signatures]
+        called = words.signature(wanted.types, wanted.layouts)
+        notes = [f"compiled for {each}" for each in self._signature_texts()]
         problem = RecompileError(f"`{self.__name__}` has no code for {called}, and recompile={options.recompile!r}", notes=notes)
         if options.recompile == "fail":
             raise problem

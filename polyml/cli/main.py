@@ -12,6 +12,7 @@ from polyml.cli.inputs.command_specs import (
     ArraySpec,
     BenchSpec,
     CallSpec,
+    ExplainSpec,
     ReportFiles,
     ReportSpec,
     RunSpec,
@@ -193,13 +194,22 @@ def trace(page: str | None, call: CallSpec, settings: Settings) -> None:
 
 
 @main.command()
-@options.call
+@options.optional_call
+@gathered(
+    "spec",
+    ExplainSpec,
+    click.option("--annotate", is_flag=True, help="Print the source with a remark beside each loop."),
+    click.option("--format", "form", type=click.Choice(["text", "json", "html", "sarif", "gcc"]), default="text", show_default=True,
+                 help="gcc: FILE:LINE:COLUMN lines for editors; sarif: SARIF 2.1.0."),
+    click.option("--json", "form", flag_value="json", help="The same as --format json."),
+    click.option("--diff", nargs=2, metavar="OLD NEW", help="Print what changed between two saved files of JSON."),
+)  # fmt: skip
 @options.settings
-def explain(call: CallSpec, settings: Settings) -> None:
-    """Say what is compiled of a kernel, why, and what each stage took."""
-    from polyml.cli.commands.show import explain
+def explain(call: CallSpec, spec: ExplainSpec, settings: Settings) -> None:
+    """Say what was done to each loop of a kernel, and why the rest was not."""
+    from polyml.cli.commands.explaining.explain import explain
 
-    explain(call, settings)
+    explain(call, spec, settings)
 
 
 @main.command()
@@ -208,12 +218,15 @@ def explain(call: CallSpec, settings: Settings) -> None:
 @click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
 @click.option("--target", type=click.Choice(["cpu", *_GPUS]), default="cpu", show_default=True, help="What it is for.")
 @options.call
+@options.as_json
 @options.number_settings
-def schedule(save: str | None, load: str | None, start: str, target: str, call: CallSpec, settings: Settings) -> None:
+def schedule(
+    save: str | None, load: str | None, start: str, target: str, call: CallSpec, as_json: bool, settings: Settings
+) -> None:
     """Print, save or check a kernel's schedule."""
     from polyml.cli.commands.schedule import schedule
 
-    schedule(call, ScheduleFiles(save, load), start, target, settings)
+    schedule(call, ScheduleFiles(save, load, as_json), start, target, settings)
 
 
 @main.command()

@@ -7,7 +7,7 @@ The passes of each stage are in `passes`, all on one screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -67,6 +67,7 @@ class Compiled:
     artifact: the machine code, with what its caller needs.
     timings: {stage: seconds}, in the order of the stages.
     passes: {(stage, name of a pass): seconds}, in the order in which they first ran.
+    sizes: values of parameters by which lanes and copies were chosen; None: they were not known.
     """
 
     kernel: syntax.Kernel
@@ -78,6 +79,7 @@ class Compiled:
     artifact: Artifact = field(repr=False)
     timings: dict[str, float]
     passes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+    sizes: Mapping[str, int] | None = None
 
     def _repr_html_(self) -> str:
         """Returns the picture of where the time of the compilation went, which notebooks show."""
@@ -163,7 +165,7 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
     model = made.model
     compiled = Compiled(
         model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, runner.timings,
-        runner.passes,
+        runner.passes, made.sizes,
     )  # fmt: skip
     for name, text in compiled.stages.items():
         if name in options.debug:

@@ -72,6 +72,7 @@ class Generated:
     notes: what was decided, for `explain`.
     sized: whether the code depends on the sizes of the call.
     related: the relations between sizes that the code takes for granted.
+    sizes: values of parameters by which lanes and copies were chosen; None: they were not known.
     """
 
     model: Model
@@ -82,6 +83,7 @@ class Generated:
     notes: tuple[str, ...]
     sized: bool
     related: tuple[SizeRelation, ...]
+    sizes: Mapping[str, int] | None = None
 
 
 def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, runner: PassRunner, emits: str) -> Generated:
@@ -115,7 +117,8 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
         with Assembler(cpu.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
             groups = builder.Groups(assembler.add) if emits == OBJECTS else None
             units = () if emits == NOTHING else _emitted(program, groups, call, runner)
-    return Generated(candidate.model, scheduled.tree, program, units, assembler, scheduled.notes, sized, related)
+    notes, sizes = scheduled.notes, call.typical if scheduled.sized else None
+    return Generated(candidate.model, scheduled.tree, program, units, assembler, notes, sized, related, sizes)
 
 
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:

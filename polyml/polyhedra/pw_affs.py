@@ -75,6 +75,17 @@ def divisions(value: isl.Aff) -> list[isl.Aff]:
     return [value.get_div(k).floor() for k in range(value.dim(_D.div))]
 
 
+def divisors_of(value: isl.PwAff) -> tuple[int, ...]:
+    """Returns the divisors of the rounded quotients that an expression uses, each once, in ascending order.
+
+    >>> divisors_of(isl.PwAff("{ S[i, j] -> [(i - (i) mod 30)] : 0 <= i < 9; S[i, j] -> [(floor(j/4))] : i < 0 }"))
+    (4, 30)
+    """
+    inside = value.gist(value.domain())
+    quotients = (aff.get_div(k) for _, aff in inside.get_pieces() for k in range(aff.dim(_D.div)))
+    return tuple(sorted({quotient.get_denominator_val().to_python() for quotient in quotients}))
+
+
 def has_division(value: isl.UnionPwAff) -> bool:
     """Returns whether the expression { S[i] -> [(e)] } of some statement has a rounded quotient."""
     listed = value.get_pw_aff_list()

@@ -42,7 +42,7 @@ class PartCall:
     """
 
     def __init__(self, part: LiftedPart, kernel: PartKernel, dropped: Callable[[], None]):
-        self.part, self._kernel, self._dropped = part, kernel, dropped
+        self.part, self.kernel, self._dropped = part, kernel, dropped
         self._small = self._large = self._as_python = 0  # calls
         self._times: tuple[list[float], list[float]] = [], []  # seconds, compiled and as Python
         self._is_refused = False  # it has values or operations that the language does not have, or does not pay
@@ -62,7 +62,7 @@ class PartCall:
             return self.part.function(*values)
         self._large += 1
         if self.is_settled:
-            return self._kernel(*given)
+            return self.kernel(*given)
         return self._compared(values, given) if self._large > _WARM else self._tried(values, given)
 
     def _tried(self, values: tuple, given: tuple):
@@ -74,11 +74,11 @@ class PartCall:
         given: those of them that the kernel takes.
         """
         try:
-            result = self._kernel(*given)
+            result = self.kernel(*given)
         except (LanguageError, PolymlTypeError):  # before anything has happened
             self._drop()
             return self.part.function(*values)
-        if self._kernel.compiled is False and not any(self.compiled_lines()):
+        if self.kernel.compiled is False and not any(self.compiled_lines()):
             self._left_to_python()
         return result
 
@@ -122,10 +122,10 @@ class PartCall:
 
     def compiled_lines(self) -> Iterator[tuple[int, int]]:
         """Yields (first line, last line) of the statements that ran as native code in the last call."""
-        if self._kernel.compiled:
+        if self.kernel.compiled:
             yield self.part.lines
         else:
-            yield from self._kernel.compiled_parts()
+            yield from self.kernel.compiled_parts()
 
     @property
     def does_not_pay(self) -> bool:

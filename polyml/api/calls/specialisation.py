@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from polyml.api.compiling.compile_lock import alone
 from polyml.config import Options
@@ -18,6 +19,9 @@ from polyml.runtime.storage.artifact import Artifact
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.size_classes import Sizes
+
+if TYPE_CHECKING:
+    from polyml.remarks.values import Remarks
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class Specialisation:
     from_cache: whether the artifact came from the disk cache.
     reason: why the form runs as plain Python; None where there is code.
     is_simpler: whether it was made with fewer transformations, after a defect of the compiler.
+    remarks: what was done to its loops, where that was asked for.
     entries: {(threads, whether overlap is tested): (guards, the function to call)}.
     """
 
@@ -89,6 +94,7 @@ class Specialisation:
     from_cache: bool = False
     reason: PolymlError | None = None
     is_simpler: bool = False
+    remarks: Remarks | None = None
     entries: dict[tuple[int, bool], tuple[tuple[CaptureGuard, ...], Entry]] = field(default_factory=dict)
 
     def take(self, artifact: Artifact) -> None:

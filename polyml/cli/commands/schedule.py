@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from polyml import config
+from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_arguments, call_types
 from polyml.cli.inputs.command_specs import CallSpec, ScheduleFiles
 from polyml.cli.inputs.kernel_file import load_kernel_file
+
+if TYPE_CHECKING:
+    from polyml.schedule.script.schedule import Schedule
 
 
 def schedule(spec: CallSpec, files: ScheduleFiles, start: str, runs_on: str, settings: Mapping[str, object]) -> None:
@@ -35,9 +40,22 @@ def schedule(spec: CallSpec, files: ScheduleFiles, start: str, runs_on: str, set
     with config.scope(**settings):
         compiled = kernel(target.function, target=None if runs_on == "cpu" else runs_on)
         found = compiled.schedule(start, *given) if files.load is None else compiled.load_schedule(files.load, *given)
-        click.echo(str(found))
+        if files.as_json:
+            output.as_json(_data(found))
+        else:
+            click.echo(str(found))
     if files.save is not None:
         found.save(files.save)
         click.echo(f"written to {files.save}", err=True)
     if files.load is not None:
         click.echo(f"{files.load}: every dependence is kept", err=True)
+
+
+def _data(found: Schedule) -> dict[str, Any]:
+    """Returns a schedule as plain data for JSON: its loops, and isl's tree."""
+    from polyml.schedule.script import printer
+
+    loops = found.loops
+    with found.problem.alone():
+        scop = found.problem.scop
+        return {"kernel": scop.name, "loops": printer.data(scop, loops), "tree": str(found.tree)}

@@ -1,4 +1,4 @@
-"""`polyml show`, `polyml trace` and `polyml explain`."""
+"""`polyml show` and `polyml trace`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_types
 from polyml.cli.inputs.command_specs import CallSpec, ShowSpec
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
-from polyml.errors import ConfigError, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError
-from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.errors import ConfigError, PolymlError
+from polyml.frontend.syntax import ArgType
 from polyml.reading.userfiles import called, read_text, reason
 
 if TYPE_CHECKING:
@@ -143,27 +143,6 @@ def _traced(spec: CallSpec, settings: Mapping[str, object]) -> tuple[KernelFile,
         except PolymlError as problem:
             return target, ran, problem
     return target, ran, None
-
-
-def explain(spec: CallSpec, settings: Mapping[str, object]) -> None:
-    """Compiles a kernel for its types, and prints what was decided and why."""
-    from polyml.api import explain as words
-    from polyml.api import kernel
-    from polyml.api.calls.plain_calls import reasons, refusals
-
-    target = load_kernel_file(spec.kernel)
-    types, said = call_types(target, spec)
-    _say(said)
-    where = f"{target.name} ({target.file}:{target.function.__code__.co_firstlineno})"
-    with config.scope(**settings):
-        try:
-            compiled = kernel(target.function).lower(*types)
-        except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
-            layouts = ["C" for t in types if isinstance(t, ArrayType)]
-            found = "\n".join(map(words.reason, reasons(refusals(target.function), problem)))
-            click.echo(words.python(words.signature(types, layouts), found, where))
-            return
-        click.echo(words.compiled(compiled.artifact, config.resolve(), compiled.timings, False, where))
 
 
 def _say(lines: Sequence[str]) -> None:

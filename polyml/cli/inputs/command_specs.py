@@ -65,10 +65,12 @@ class ScheduleFiles:
 
     save: the file that the schedule is written to; None: it is printed alone.
     load: the file that it is taken from; None: the compiler looks for one.
+    as_json: whether it is printed as JSON.
     """
 
     save: str | None
     load: str | None
+    as_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,3 +172,17 @@ class SimulateSpec:
     listing: bool
     units: tuple[str, ...]
     seed: int
+
+
+@dataclass(frozen=True)
+class ExplainSpec:
+    """An explain spec says in which form `polyml explain` prints its remarks.
+
+    annotate: whether it prints the source with a remark beside each loop.
+    form: "text", "json", "html", "sarif" or "gcc".
+    diff: two files of saved JSON, of which it prints the difference instead; None: there are none.
+    """
+
+    annotate: bool = False
+    form: str = "text"
+    diff: tuple[str, str] | None = None

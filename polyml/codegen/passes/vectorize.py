@@ -17,14 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
-from polyml.codegen.analysis.cost_model import CostContext, CostModel
-from polyml.codegen.analysis.loop_nest import LoopNest, chain_of, guard_names, has_guard
+from polyml.codegen.analysis.access_conflicts import Enclosing
+from polyml.codegen.analysis.cost_model import CostModel
+from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
-from polyml.codegen.ir.abi import SlotMap
-from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, SameNodes, instances, loops, with_body
 from polyml.codegen.register_tiles.legal_tilings import LegalTilings
+from polyml.codegen.register_tiles.nest_prices import NestPrices
 from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.errors import ScheduleError
 from polyml.machines.cpu import CpuMachine
@@ -59,23 +58,15 @@ class _Vectorizer:
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
         self._rare = False  # whether the current nodes are inside a guard that seldom holds, so that code is kept small
-        self._models: dict[LoopNest, CostModel] = {}
+        self._prices = NestPrices(program, machine, layouts, sizes)
         self._known: dict[tuple, tuple[RegisterTiling, float] | None] = {}
-        self._table = AccessTable(program.scop.context)
-        self._tests = ConflictTest(program.scop, self._table)
-        slots = SlotMap.of(program, layouts)
-        self._unit_dims = {name: slots.unit_dim(array) for name, array in program.scop.arrays.items()}
-        given = [a for a in program.scop.arrays.values() if slots.has_word(a.name) and not slots.unaligned(a.name) and not a.pairs]
-        taken = {p.name for p in program.scop.parameters}
-        self._phases = {a.name: _free_name(f"{a.name}_phase", taken) for a in given}
-        self._context = CostContext(self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
         """Returns { name -> array } for `Program.phases`: the names in bounds of loops below the nodes that stand for how many
         elements behind the start of a cache line an array begins.
         """
         used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
-        return {name: array for array, name in self._phases.items() if name in used}
+        return {name: array for array, name in self._prices.phases.items() if name in used}
 
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         """Returns the nodes with the nests in them in register tiles. shared: the loops and guards around the nodes."""
@@ -103,8 +94,8 @@ class _Vectorizer:
             if loop.directives.together:
                 raise refused(loop, "there are loops over tiles inside it")
             return (with_body(loop, self.nodes(loop.body, (*shared, loop))),)
-        chain, body = chain_of(loop)
-        nest = LoopNest(self._program, self._tests, shared, chain, body)
+        nest = self._prices.nest(loop, shared)
+        chain, body = nest.chain, nest.body
         if any(each.directives.together for each in loops((loop,))):
             return self._as_directed(nest)
         imperfect = any(not isinstance(n, Instance) for n in body)
@@ -140,8 +131,8 @@ class _Vectorizer:
 
     def _note_if_slower(self, nest: LoopNest, tiling: RegisterTiling) -> None:
         """Adds a note if the tiling that the schedule asks for is thought to be slower than the cheapest one."""
-        model, best = self._model(nest), self._best(nest)
-        free, chosen = self._scalar_cycles(nest, model) if best is None else best[1], model.per_iteration(tiling)
+        model, best = self._prices.model(nest), self._best(nest)
+        free, chosen = self._prices.scalar_cycles(nest) if best is None else best[1], model.per_iteration(tiling)
         if chosen is not None and chosen > SLOWER * free:
             names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.directives.together))
             self.notes.append(
@@ -165,8 +156,8 @@ class _Vectorizer:
         innermost = len(nest.chain) - 1 if all(isinstance(n, Instance) for n in nest.body) else None
         for v in directed:
             self._may_run_together(nest, v, sums=v == innermost and vector in (None, v))
-        lanes = 1 if vector is None else self._lanes(nest)
-        if vector is not None and not self._model(nest).is_vectorizable(vector):
+        lanes = 1 if vector is None else self._prices.lanes(nest)
+        if vector is not None and not self._prices.model(nest).is_vectorizable(vector):
             raise refused(nest.chain[vector], "a subscript is not linear in it, or an operation is for numbers one by one")
         if vector is not None and lanes == 1:
             raise refused(nest.chain[vector], "a register holds one element")
@@ -195,7 +186,7 @@ class _Vectorizer:
         if nest.is_independent(v, around):
             return
         if sums and not has_guard(nest.body) and nest.is_independent(v, around, reorder=True):
-            updated = [r for r in self._model(nest).accesses if r.access.accumulates and r.access.writes]
+            updated = [r for r in self._prices.model(nest).accesses if r.access.accumulates and r.access.writes]
             if all(r.strides[v].is_invariant and nest.only_reductions_meet(r.array, around) for r in updated):
                 return
         raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
@@ -214,7 +205,7 @@ class _Vectorizer:
             loops.append(f"{called[tiling.vector]} by {tiling.vectors} x {tiling.lanes} lanes{begins}")
         if all(loop.name for loop in nest.chain) and (order := [called[v] for v in _order(nest.chain, made)]) != called:
             loops.append(f"loops from the outermost {', '.join(order)}, not {', '.join(called)}, as none of them is asked anything")
-        self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(tiling)}")
+        self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._prices.model(nest).terms(tiling)}")
 
     def _cycles_distributed(self, nest: LoopNest) -> float:
         """Returns the cycles per run of the nest's body if each node of the body gets a loop of its own; infinity if that is not
@@ -231,10 +222,9 @@ class _Vectorizer:
         """Returns the estimated cycles of the nest that begins with `loop`, for one iteration of its `first` outermost loops.
         shared: the loops and guards around the nest.
         """
-        chain, body = chain_of(loop)
-        nest = LoopNest(self._program, self._tests, shared, chain, body)
-        best, model = self._best(nest), self._model(nest)
-        return (best[1] if best is not None else self._scalar_cycles(nest, model)) * prod(model.trips[first:])
+        nest = self._prices.nest(loop, shared)
+        best, model = self._best(nest), self._prices.model(nest)
+        return (best[1] if best is not None else self._prices.scalar_cycles(nest)) * prod(model.trips[first:])
 
     def _cycles_of_body_loops(self, nest: LoopNest) -> float:
         """Returns the cycles per run of the nest's body if each loop in the body is tiled by itself."""
@@ -248,12 +238,6 @@ class _Vectorizer:
             total += 10.0 + self._cycles_alone(node, (*nest.shared, *nest.chain), 0)
         return total
 
-    def _model(self, nest: LoopNest) -> CostModel:
-        """Returns the cost model of the nest, which is made on the first call."""
-        if nest not in self._models:
-            self._models[nest] = CostModel(nest, self._context)
-        return self._models[nest]
-
     def _best(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
         """Returns the cheapest tiling and its cycles per run of the nest's body; None if scalar code is cheaper."""
         bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
@@ -266,9 +250,9 @@ class _Vectorizer:
         """Returns the cheapest tiling and its cycles, or None if no tiling beats scalar code. Of those that cost nearly the same,
         the one with the smallest code is taken.
         """
-        model = self._model(nest)
-        lanes = self._lanes(nest)
-        plain = self._scalar_cycles(nest, model)
+        model = self._prices.model(nest)
+        lanes = self._prices.lanes(nest)
+        plain = self._prices.scalar_cycles(nest)
         touches = len(model.accesses)
         priced: list[tuple[float, int, RegisterTiling]] = []
         for tiling in LegalTilings(nest, model, lanes, self._rare).all():
@@ -318,26 +302,12 @@ class _Vectorizer:
         array = self._program.scop.arrays[name]
         if len(array.shape) < 2:
             return 0
-        if self._unit_dims[name] != len(array.shape) - 1:
+        if self._prices.unit_dims[name] != len(array.shape) - 1:
             return 1
         try:
-            return array.element.size_bytes * self._table.affine(array.shape[-1]).evaluate(self._sizes)
+            return array.element.size_bytes * self._prices.table.affine(array.shape[-1]).evaluate(self._sizes)
         except KeyError:
             return 1
-
-    def _scalar_cycles(self, nest: LoopNest, model: CostModel) -> float:
-        """Returns the cycles per run of the nest's body without a tiling."""
-        has_loops = any(not isinstance(n, Instance) for n in nest.body)
-        tiling = RegisterTiling(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
-        return model.per_iteration(tiling) or 2.0 * model.instances()
-
-    def _lanes(self, nest: LoopNest) -> int:
-        """Returns the number of elements in a vector register, for the widest type that the nest computes with."""
-        widest = 1
-        for statement, _, _ in nest.statements():
-            arrays = [self._program.scop.arrays[a.array] for a in (*statement.reads, statement.write)]
-            widest = max([widest, *(a.element.size_bytes for a in arrays)])
-        return self._machine.vector_bytes // widest
 
 
 def refused(loop: Loop, why: str) -> ScheduleError:
@@ -382,13 +352,6 @@ def _cycles(model: CostModel, tiling: RegisterTiling) -> float:
     """Returns the cycles per run of the nest's body, or infinity if the registers do not suffice."""
     found = model.per_iteration(tiling)
     return float("inf") if found is None else found
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    """Returns an unused name: `name` with as many underscores as that needs."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _fits(nest: LoopNest, tiling: RegisterTiling) -> bool:

@@ -14,6 +14,7 @@ from polyml.polyhedra import Frame
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.quasi_affine.to_isl import to_pw_aff, to_set
+from polyml.source import Loc
 
 LONG_STEP = 128  # three of four tiles of 32 values would be empty; tiles in the source have shorter steps, too
 
@@ -51,6 +52,7 @@ class IterationContext:
     bounds: iterator -> (minimum, maximum), affine in the iterators outside its loop and the parameters
     values: iterator -> its value, such as 100*i, where i is the number of the iteration: for the iterators whose dimension of
         `domain` has such numbers (`ParameterContext.numbered`)
+    places: where the loops around stand in the source, outermost first
     """
 
     parameters: ParameterContext
@@ -58,6 +60,7 @@ class IterationContext:
     domain: isl.Set
     bounds: Mapping[str, tuple[Affine, Affine]] = field(default_factory=dict)
     values: Mapping[str, Affine] = field(default_factory=dict)
+    places: tuple[Loc | None, ...] = ()
     _known: dict = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -105,7 +108,7 @@ class IterationContext:
 
     def loop(self, loop: Loop) -> IterationContext:
         """Returns the context of the body of a loop that stands in this context."""
-        key = (loop.iterator, loop.start, loop.stop, loop.step)
+        key = (loop.iterator, loop.start, loop.stop, loop.step, id(loop.loc))
         if key not in self._known:
             self._known[key] = self._loop(loop)
         return self._known[key]
@@ -123,7 +126,7 @@ class IterationContext:
             start = loop.start.substitute(values) if values else loop.start
             values = {**values, loop.iterator: _numbered_values(loop.iterator, start, abs(loop.step))}
         outside = polyhedra.extend(self.domain, loop.iterator)
-        inner = IterationContext(self.parameters, iterators, outside, bounds, values)
+        inner = IterationContext(self.parameters, iterators, outside, bounds, values, (*self.places, loop.loc))
         return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _known={})
 
     def minimum(self, value: Affine) -> Affine | None:

@@ -117,6 +117,7 @@ class Statement:
 
     domain: { S[i,j] : ... }, whose dimensions are named by `iterators`
     reads: the elements that the value reads, all before the write
+    loops: where the loop of each iterator stands in the source, None where the compiler made it; () where that is not known
     """
 
     name: str
@@ -126,6 +127,7 @@ class Statement:
     reads: tuple[Access, ...]
     value: Value
     loc: Loc | None = field(default=None, compare=False)
+    loops: tuple[Loc | None, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,6 +163,7 @@ class _StatementBuilder:
             reads=tuple(accesses),
             value=map_leaves(value, leaf),
             loc=assign.loc,
+            loops=context.places,
         )
 
     def access(self, statement: str, reference: _Reference, context: IterationContext, *, may: bool, loc: Loc | None) -> Access:

@@ -187,7 +187,7 @@ def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Arra
     domain, values = last
     own = tuple(polyhedra.dimension(domain, d).to_pw_aff() for d in range(len(iterators)))
     there = tuple(v.sub(polyhedra.on_domain(s, domain)) for v, s in zip(values, starts))
-    blank = replace(writers[0], name=name, iterators=iterators, domain=domain, reads=())
+    blank = replace(writers[0], name=name, iterators=iterators, domain=domain, reads=(), loops=())
     return replace(
         blank,
         write=_access(writers[0].write, array.name, own, blank),

@@ -164,6 +164,7 @@ def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, star
         reads=(replace(access, relation=relation, subscripts=subscripts),),
         value=Load(0, dtype=array.element),
         loc=first.loc,
+        loops=tuple(first.loops[d] for d in node.dims) if first.loops else (),
     )
 
 

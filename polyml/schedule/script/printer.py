@@ -1,9 +1,10 @@
-"""A schedule's loops as text for people."""
+"""A schedule's loops as text for people, and as data for JSON."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from polyml.model.core.printer import integer_text, parameter_text, statement_text
 from polyml.model.core.scop import Scop
@@ -26,6 +27,25 @@ def text(scop: Scop, tree: Node) -> str:
     used = parameter_names(scop.domain)
     sizes = [parameter_text(p) for p in scop.parameters if p.name in used]
     return "\n".join([", ".join([f"schedule of {scop.name}", *sizes]), *_lines(scop, tree)])
+
+
+def data(scop: Scop, tree: Node) -> list[dict[str, Any]]:
+    """Returns the schedule's loops and statements as nested dictionaries for JSON, in the order in which they run.
+
+    A loop has its name, its directives, what it counts by statement, in isl's notation, and its body. Where the instances of a
+    statement are divided among several parts, these have the instances of theirs.
+    """
+    if isinstance(node := tree, Leaf):
+        return [{"statement": name, "text": statement_text(scop.statements[name])} for name in node.statements]
+    if isinstance(node, Loop):
+        counts = {piece.domain().get_tuple_name(): str(piece) for piece in pieces(node.member)}
+        return [{"loop": node.name, "directives": node.directives.words(), "counts": counts, "body": data(scop, node.body)}]
+    shared = _in_several(node)
+    made: list[dict[str, Any]] = []
+    for part in node.parts:
+        inside = data(scop, part.body)
+        made += [{"instances": str(part.instances), "body": inside}] if shared & {*statements(part.body)} else inside
+    return made
 
 
 def _lines(scop: Scop, node: Node) -> Iterator[str]:

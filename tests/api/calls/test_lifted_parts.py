@@ -241,8 +241,8 @@ def parts(kernel):
     """Every part that a kernel's calls have been taken apart into, those of parts too."""
     for _, calls in kernel._parts.values():
         for call in calls:
-            yield call._kernel
-            yield from parts(call._kernel)
+            yield call.kernel
+            yield from parts(call.kernel)
 
 
 def same(one, other):

@@ -43,8 +43,8 @@ class Proposals(vectorizing._Vectorizer):
         self.found = []
 
     def _best(self, nest):
-        model = self._model(nest)
-        lanes = self._lanes(nest)
+        model = self._prices.model(nest)
+        lanes = self._prices.lanes(nest)
         for shape in legal_tilings.LegalTilings(nest, model, lanes, self._rare).all():
             self.found.append((nest, shape))
             self.found += [(nest, replace(shape, line=line)) for line in model.lines(shape)[:1]]

@@ -1,0 +1,45 @@
+"""One compilation with all that the remarks on it are found from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from polyml import pass_manager
+from polyml.machines import cpu
+
+if TYPE_CHECKING:
+    from polyml.api.calls.specialisation import Request
+    from polyml.codegen.ir.program import Program
+    from polyml.pipeline.compile import Compiled
+    from polyml.remarks.facts import Facts
+
+
+def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
+    """Compiles, and returns all that remarks on the compilation are found from. No other thread may use isl meanwhile.
+
+    compile_: compiles for the request.
+    """
+    from polyml.remarks.facts import Facts
+
+    before_lanes: list[Program] = []
+
+    def watch(step: pass_manager.Pass, before: Any, after: Any, seconds: float) -> None:
+        if step.name == "vectorize":
+            before_lanes.append(before)
+
+    with pass_manager.watched(watch):
+        compiled = compile_()
+    return Facts(
+        scop=compiled.scop,
+        dependences=compiled.dependences,
+        tree=compiled.schedule,
+        program=compiled.program,
+        scalar=before_lanes[-1] if before_lanes else None,
+        notes=compiled.artifact.notes,
+        options=wanted.options,
+        machine=cpu.host(),
+        layouts=wanted.layouts,
+        sizes=compiled.sizes,
+        aliased=wanted.aliased,
+    )

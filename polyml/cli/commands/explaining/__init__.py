@@ -1,0 +1,1 @@
+"""`polyml explain`: what was done to a kernel, in the forms that people, editors and programs read."""

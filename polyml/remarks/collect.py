@@ -1,0 +1,112 @@
+"""All remarks on one compilation, loop by loop of the source: `remarks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+
+from polyml.model.core.printer import statement_text
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.remarks.facts import Facts
+from polyml.remarks.order import fused, interchanged
+from polyml.remarks.parallel import parallel
+from polyml.remarks.performed import ArrayCopy, packed, partial_results
+from polyml.remarks.source_loops import SourceLoop, place_of, written_at
+from polyml.remarks.tiles import tiled
+from polyml.remarks.values import (
+    ANALYSIS,
+    FUSED,
+    INTERCHANGED,
+    PARALLEL,
+    PASSED,
+    TILED,
+    VECTORIZED,
+    LoopRemarks,
+    Remark,
+    Remarks,
+    StatementRemarks,
+)
+from polyml.remarks.vectors import vectorized
+
+OPERATIONS = 2_000_000  # of isl, for one question on one loop
+_FINDERS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {
+    PARALLEL: parallel, VECTORIZED: vectorized, TILED: tiled, FUSED: fused, INTERCHANGED: interchanged,
+}  # fmt: skip
+
+
+def remarks(facts: Facts, where: str, signature: str) -> Remarks:
+    """Returns all remarks on a compilation.
+
+    where: the kernel's name, file and line.
+    signature: the types of its arguments.
+    """
+    return Remarks(
+        kernel=facts.scop.name,
+        where=where,
+        signature=signature,
+        loops=tuple(on_loop(facts, loop) for loop in facts.loops),
+        statements=tuple(_on_statement(facts, name) for name in facts.scop.statements),
+        arrays=tuple(_on_arrays(facts)),
+        notes=facts.notes,
+    )
+
+
+def on_loop(facts: Facts, loop: SourceLoop) -> LoopRemarks:
+    """Returns the remarks on one loop of the source: an answer to each question."""
+    found = tuple(answer(facts, loop, question) for question in _FINDERS)
+    return LoopRemarks(loop.name, loop.iterator, loop.place, loop.depth, loop.statements, loop.written, found)
+
+
+def answer(facts: Facts, loop: SourceLoop, question: str) -> Remark:
+    """Returns the remark on a loop that answers a question, one of QUESTIONS."""
+    try:
+        with budget(OPERATIONS):
+            return _FINDERS[question](facts, loop)
+    except BudgetExceeded as problem:
+        return Remark(ANALYSIS, question, f"not known: isl takes too long to find out ({problem})")
+
+
+def _on_statement(facts: Facts, name: str) -> StatementRemarks:
+    statement = facts.scop.statements[name]
+    found = []
+    runs = [run for run in facts.runs if run.statement == name]
+    reads = (read.array for run in runs for read in facts.program.scop.statements[run.own_name].reads)
+    filled = {copy.copy: copy.array for copy in packed(facts.program)}
+    copies = {filled[array] for array in reads if array in filled}
+    if copies:
+        found.append(Remark(PASSED, "packed", f"it reads copies of tiles of {', '.join(sorted(copies))}"))
+    reduction = facts.reductions.get(name)
+    if reduction is not None and name in facts.summed:
+        array = facts.scop.arrays[reduction.array]
+        found.append(
+            Remark(
+                ANALYSIS, "reduction", f"updates of {array.source_name or array.name} by {reduction.operator} may run in any order"
+            )
+        )
+    return StatementRemarks(name, statement_text(statement), place_of(statement.loc), written_at(statement.loc), tuple(found))
+
+
+def _on_arrays(facts: Facts) -> Iterator[Remark]:
+    for copy in packed(facts.program):
+        yield Remark(PASSED, "packed", f"tiles of {copy.array} are copied next to each other first{_size(copy)}")
+    for copy in partial_results(facts.program):
+        yield Remark(
+            PASSED, "partial results", f"each thread has partial results of {copy.array}, which are added up behind the loop"
+        )
+    arrays = facts.scop.arrays
+    for name, window in facts.program.windows.items():
+        if name in arrays and window.folded is not None:
+            rows = window.lengths[window.folded]
+            yield Remark(
+                PASSED,
+                "folded",
+                f"{arrays[name].source_name or name} has memory for {rows} elements along dimension {window.folded}, which are used in turn",
+            )
+
+
+def _size(copy: ArrayCopy) -> str:
+    """Returns the size of a copy in words; "" where it is that of the whole array."""
+    known = [each for each in copy.elements if each is not None]
+    if not known or len(known) < len(copy.elements):
+        return ""
+    return f": {' x '.join(map(str, known))} elements, {prod(known) * copy.element_bytes / 1024:.3g} KiB"

@@ -1,0 +1,133 @@
+"""Whether loops of the source were fused with others and whether they run in another order, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.errors import ScheduleError
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.remarks.facts import Facts
+from polyml.remarks.source_loops import SourceLoop
+from polyml.remarks.values import ANALYSIS, FUSED, INTERCHANGED, MISSED, PASSED, Conflict, Remark
+from polyml.schedule.analysis.traffic import Traffic
+from polyml.schedule.legality.check import violated
+from polyml.schedule.script import transforms
+from polyml.schedule.tree import loop_tree
+
+OPERATIONS = 200_000  # of isl, to see what the fusion of two loops would save
+
+
+def fused(facts: Facts, loop: SourceLoop) -> Remark:
+    """Returns the remark on a loop and fusion with other loops of the source."""
+    partners = list(_partners(facts, loop))
+    if partners:
+        return Remark(PASSED, FUSED, f"one loop with {', '.join(map(_called, partners))}")
+    neighbour = _neighbour(facts, loop)
+    if neighbour is None:
+        return Remark(ANALYSIS, FUSED, "no loop stands right behind it")
+    return _not_fused(facts, loop, neighbour)
+
+
+def _called(loop: SourceLoop) -> str:
+    return f"`{loop.name}`" + (f" (line {loop.loc.line})" if loop.loc else "")
+
+
+def _partners(facts: Facts, loop: SourceLoop) -> Iterator[SourceLoop]:
+    """Yields the other loops of the source that share a loop over single iterations of the schedule with this one."""
+    mine = [each for each in facts.running(loop) if not each.is_tile] or facts.running(loop)
+    for other in facts.loops:
+        if other.path == loop.path or {*other.statements} & {*loop.statements}:
+            continue
+        if any(each.runs(other) for each in mine):
+            yield other
+
+
+def _neighbour(facts: Facts, loop: SourceLoop) -> SourceLoop | None:
+    """Returns the loop right behind this one in the same block of the source; None where there is none."""
+    behind = [
+        other
+        for other in facts.loops
+        if other.path and loop.path and other.path[:-1] == loop.path[:-1] and other.path[-1] == loop.path[-1] + 1
+    ]
+    return behind[0] if behind else None
+
+
+def _not_fused(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Remark:
+    found = _refused(facts, loop, other)
+    if found is not None:
+        text = f"not with {_called(other)}: one loop would break a dependence: {found}"
+        return Remark(MISSED, FUSED, text, found, advice='shift one of them: k.schedule("source").shift(...).fuse(...)')
+    if facts.options.fusion == "no":
+        text = f'not with {_called(other)}: the setting fusion="no" keeps loops apart'
+        return Remark(MISSED, FUSED, text, advice='fusion="model" or "max"')
+    try:
+        with budget(OPERATIONS):
+            return _priced(facts, loop, other)
+    except BudgetExceeded as problem:
+        return Remark(MISSED, FUSED, f"not with {_called(other)}: legal, at a gain that is not known ({problem})")
+
+
+def _priced(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Remark:
+    """Returns the remark on two loops that might be one: how many bytes that would save, by the model that decides on fusion."""
+    traffic = Traffic(facts.scop, facts.sizes)
+    apart = traffic.of(loop.statements) + traffic.of(other.statements)
+    saved = apart - traffic.of((*loop.statements, *other.statements))
+    cost = {"bytes of two loops": apart, "bytes that one loop saves": saved}
+    if saved <= 0:
+        text = f"not with {_called(other)}: one loop would save no traffic of {apart:,} bytes{traffic.note}"
+        return Remark(ANALYSIS, FUSED, text, cost=cost)
+    text = f"not with {_called(other)}: legal, and one loop may save up to {saved:,} of {apart:,} bytes{traffic.note}"
+    return Remark(MISSED, FUSED, text, cost=cost, advice='k.schedule("source").fuse(...), or fusion="max"')
+
+
+def _refused(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Conflict | None:
+    """Returns a dependence that breaks where two neighbours in the source's order become one loop; None where none does."""
+    tree = loop_tree.read(facts.scop.schedule, facts.scop.statements)
+    try:
+        one = transforms.fuse(tree, (loop.name, other.name))
+    except ScheduleError:
+        return None
+    order = loop_tree.write(facts.scop.domain, one).get_map().intersect_domain(facts.scop.domain)
+    broken = violated(order, facts.relaxed)
+    return None if broken.is_empty() else facts.conflict(broken)
+
+
+def interchanged(facts: Facts, loop: SourceLoop) -> Remark:
+    """Returns the remark on a loop and its place in its nest."""
+    moved: dict[str, None] = {}
+    for run in facts.runs_of(loop):
+        own = loop.positions[run.statement]
+        if list(run.order) != sorted(run.order) and own in run.order:
+            names = facts.scop.statements[run.statement].iterators
+            if _changed(run.order, own):
+                moved[f"{run.statement} runs in the order {', '.join(names[p] for p in run.order)}"] = None
+    if moved:
+        return Remark(PASSED, INTERCHANGED, "; ".join(moved))
+    outer = next((each for each in facts.loops if loop.path[:-1] == each.path and loop.path), None)
+    if outer is None:
+        return Remark(ANALYSIS, INTERCHANGED, "it stays where it is, and no loop is right around it")
+    try:
+        broken = interchange_breaks(facts, outer, loop)
+    except ScheduleError:
+        return Remark(ANALYSIS, INTERCHANGED, f"it stays inside {_called(outer)}, which has other statements or bounds it needs")
+    if broken is not None:
+        text = f"it cannot be exchanged with {_called(outer)} around it: {broken}"
+        return Remark(
+            MISSED, INTERCHANGED, text, broken, advice='skewing may let them be exchanged: k.schedule("source").skew(...)'
+        )
+    return Remark(ANALYSIS, INTERCHANGED, f"it may be exchanged with {_called(outer)}, and the schedule keeps the source's order")
+
+
+def _changed(order: tuple[int, ...], own: int) -> bool:
+    """Returns whether a position has another one on the other side of it than in ascending order."""
+    place = order.index(own)
+    return any(p > own for p in order[:place]) or any(p < own for p in order[place + 1 :])
+
+
+def interchange_breaks(facts: Facts, outer: SourceLoop, inner: SourceLoop) -> Conflict | None:
+    """Returns a dependence that breaks where two loops of the source are exchanged; None where none does."""
+    tree = loop_tree.read(facts.scop.schedule, facts.scop.statements)
+    made = transforms.interchange(tree, outer.name, inner.name)
+    order = loop_tree.write(facts.scop.domain, made).get_map().intersect_domain(facts.scop.domain)
+    broken = violated(order, facts.relaxed)
+    return None if broken.is_empty() else facts.conflict(broken)
