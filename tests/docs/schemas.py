@@ -45,6 +45,13 @@ class Document:
 
 
 _CPU = "--machine zen4 --threads 1"
+_REMARK = (
+    "cost",
+    "conflict.sizes",
+    "conflict.distance",
+    "conflict.source.values",
+    "conflict.sink.values",
+)  # objects with names as keys
 DOCUMENTS = {
     "report": Document(
         "`polyml report --json`, `Report.data()`: a kernel on a processor",
@@ -121,6 +128,20 @@ DOCUMENTS = {
         "`polyml show --stage schedule --json`: the schedule tree and what was decided",
         tuple(f"show KERNELS/{name}.py --stage schedule" for name in ("gemm", "jacobi_2d", "durbin", "correlation")),
         ("show KERNELS/adi.py --stage schedule", "show KERNELS/k3mm.py --stage schedule"),
+    ),
+    "schedule_loops": Document(
+        "`polyml schedule --json`: a schedule as loops with names and directives",
+        (*(f"schedule KERNELS/{name}.py --preset MINI" for name in ("gemm", "nussinov", "correlation")), "schedule KERNELS/lu.py --preset MEDIUM"),
+        ("schedule KERNELS/syrk.py --preset MINI", "schedule KERNELS/jacobi_2d.py --preset MINI --from source"),
+        maps=("loops[].counts", "body[].counts", "body.counts"),
+        nodes=("body",),
+    ),
+    "remarks": Document(
+        "`polyml explain --json`, `k.explain().data()[0]`: what was done to each loop of the source and what was not",
+        tuple(f"explain KERNELS/{name}.py" for name in ("gemm", "durbin", "correlation", "doitgen", "nussinov", "seidel_2d", "atax")),
+        ("explain KERNELS/syrk.py", "explain KERNELS/adi.py", "explain KERNELS/lu.py"),
+        maps=tuple(f"{on}[].remarks[].{name}" for on in ("loops", "statements") for name in _REMARK) + tuple(f"arrays[].{name}" for name in _REMARK),
+        nullable=("loops[].place", "statements[].place", *(f"loops[].remarks[].conflict.{end}.place" for end in ("source", "sink"))),
     ),
     "program": Document(
         "`polyml show --stage ast --json`: the loops of a compiled kernel",
