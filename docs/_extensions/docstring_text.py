@@ -6,10 +6,16 @@ import importlib
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import polyml
+
 _FIELD = re.compile(r"((?:\*{0,2}[a-z_]\w*|[A-Z])(?:, \*{0,2}(?:[a-z_]\w*|[A-Z]))*): (.*)")
+
+_ERRORS = re.compile(
+    rf"(?<![`.\w])({'|'.join(name for name in polyml.__all__ if name.endswith(('Error', 'Warning')) or name == 'IllegalSchedule')})(?![`\w])"
+)
 
 
 def resolved(name: str) -> object:
@@ -21,21 +27,30 @@ def resolved(name: str) -> object:
     'function'
     """
     first, *parts = name.split(".")
-    value: object = importlib.import_module(first)
-    for part in parts:
-        if inspect.isclass(value):
-            value = inspect.getattr_static(value, part)
-        elif inspect.ismodule(value) and not hasattr(value, part):
-            value = importlib.import_module(f"{value.__name__}.{part}")
-        else:
-            value = getattr(value, part)
-    return value
+    return _inside(importlib.import_module(first), parts)
+
+
+def _inside(value: object, parts: Sequence[str]) -> object:
+    """Returns what the parts of a dotted name stand for inside a value."""
+    if not parts:
+        return value
+    first, *rest = parts
+    try:
+        found = inspect.getattr_static(value, first) if inspect.isclass(value) else getattr(value, first)
+        return _inside(found, rest)
+    except AttributeError:
+        if not inspect.ismodule(value):
+            raise
+        return _inside(importlib.import_module(f"{value.__name__}.{first}"), rest)
 
 
 def members(owner: type) -> Iterator[tuple[str, object]]:
-    """Yields (name, method or property) of the names of a class without an underscore; of an error those that it adds."""
+    """Yields (name, method or property) of the names of a class without an underscore, but for those of Python's own classes; of an error
+    those that it adds.
+    """
+    of_python = {name for base in owner.__mro__ if base.__module__ == "builtins" for name in vars(base)}
     for name, value in inspect.getmembers(owner):
-        inherited = issubclass(owner, Exception) and name not in vars(owner)
+        inherited = name in of_python or issubclass(owner, Exception) and name not in vars(owner)
         if not name.startswith("_") and not inherited and (callable(value) or isinstance(value, property)):
             yield name, inspect.getattr_static(owner, name)
 
@@ -116,6 +131,15 @@ def _paragraphs(docstring: str) -> Iterator[list[str]]:
     yield held
 
 
+def _linked(prose: str) -> str:
+    """Returns prose in which the names of polyml's errors and warnings are links to their entries.
+
+    >>> _linked("Raises ConfigError for `ConfigError`.")
+    'Raises {py:exc}`ConfigError <polyml.ConfigError>` for `ConfigError`.'
+    """
+    return _ERRORS.sub(r"{py:exc}`\1 <polyml.\1>`", prose)
+
+
 def _kind(lines: list[str]) -> str:
     if lines[0].startswith(">>> "):
         return "pycon"
@@ -138,13 +162,13 @@ def _parts(lines: list[str]) -> Iterator[str]:
             if prose:
                 yield "\n".join(prose)
                 prose = []
-            fields.append(f"* {names}: {found[2]}")
+            fields.append(f"* {names}: {_linked(found[2])}")
         elif fields and line.startswith("    "):
-            fields[-1] += f" {line.strip()}"
+            fields[-1] += f" {_linked(line.strip())}"
         else:
             if fields:
                 yield "\n".join(fields)
                 fields = []
-            prose.append(line.strip())
+            prose.append(_linked(line.strip()))
     if prose or fields:
         yield "\n".join(prose or fields)

@@ -28,6 +28,11 @@ class Reference(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         alone = "alone" in self.options
+        for name in self.arguments[0].split():
+            try:
+                resolved(name)
+            except (AttributeError, ImportError) as problem:
+                raise self.error(f"{name} does not exist: {problem}") from problem
         return [node for name in self.arguments[0].split() for node in self.parse_text_to_nodes(entry(name, alone=alone))]
 
 
