@@ -63,3 +63,20 @@ __all__ = [
     "plot",
     "status",
 ]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """Gives IPython and Jupyter the cell magic `%%polyml`; `%load_ext polyml` calls it.
+
+    shell: IPython's shell.
+    """
+    from polyml.api.notebook.magic import register
+
+    register(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """Takes the cell magic away again; `%unload_ext polyml` calls it. shell: IPython's shell."""
+    from polyml.api.notebook.magic import unregister
+
+    unregister(shell)

@@ -236,6 +236,7 @@ _SETTINGS = {
     "debug_dir": _folder(is_absolute=False),
     "traceback": _choice("short", "full"),
 }
+NAMES = tuple(_SETTINGS)
 _PREFIX = "POLYML_"
 _VARIABLES = tuple(_PREFIX + name.upper() for name in _SETTINGS)
 _active: ContextVar[Mapping[str, object] | None] = ContextVar("polyml.config", default=None)
@@ -285,13 +286,24 @@ def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
         if not variable.startswith(_PREFIX):
             continue
         name = variable[len(_PREFIX) :].lower()
-        setting = _setting(name, variable)
-        try:
-            value = setting.parse(text)
-        except ValueError:
-            raise _refused(variable, shown(text), setting) from None
-        found[name] = _checked(name, value, shown(text), variable)
+        found[name] = from_text(name, text, variable)
     return found
+
+
+def from_text(name: str, text: str, called: str) -> object:
+    """Returns the value of a setting that a text stands for. Raises ConfigError where it does not take it, or does not exist.
+
+    called: what the message calls the setting.
+
+    >>> from_text("threads", "2", "POLYML_THREADS"), from_text("tile", "off", "POLYML_TILE")
+    (2, False)
+    """
+    setting = _setting(name, called)
+    try:
+        value = setting.parse(text)
+    except ValueError:
+        raise _refused(called, shown(text), setting) from None
+    return _checked(name, value, shown(text), called)
 
 
 def resolve(overrides: Mapping[str, object] | None = None) -> Options:

@@ -90,6 +90,7 @@ LAYERS = (
     ("api.explaining",),
     ("api",),
     ("api.plotting",),
+    ("api.notebook",),
     ("ops",),
     ("defects",),
     ("cli.inputs",),

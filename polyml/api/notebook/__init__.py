@@ -1,0 +1,1 @@
+"""IPython and Jupyter: the cell magic `%%polyml`."""

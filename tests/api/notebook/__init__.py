@@ -1,0 +1,1 @@
+"""As polyml/api/notebook."""
