@@ -70,6 +70,7 @@ LAYERS = (
     ("caches.analytic",),
     ("gpu.warps",),
     ("gpu.teams", "gpu"),  # places below, launches above
+    ("pictures.threads",),
     ("pictures.graphs",),
     ("pipeline",),
     ("pipeline.from_text", "pipeline.gpu"),

@@ -99,6 +99,8 @@ def _rules(palette: Palette) -> str:
     rules[".group.fused>rect"] = f"stroke:{palette.accent};stroke-width:2.6"
     rules[".nest-box>rect"] = f"fill:{colours['active']};stroke:{colours['active border']}"
     rules[".edge-line"] = f"fill:none;stroke:{palette.accent};stroke-width:1.6"
+    rules[".inverse"] = f"fill:{colours['paper']}"
+    rules[".shared-box>rect"] = f"fill:{colours['preload']};stroke:{colours['preload border']}"
     rules[".heat"] = f"fill:{palette.accent}"
     rules[".outline-back"] = f"fill:none;stroke:{colours['paper']};stroke-width:5.4;stroke-linecap:square"
     rules[".outline"] = f"fill:none;stroke:{colours['ink']};stroke-width:2.4;stroke-linecap:square"

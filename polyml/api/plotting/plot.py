@@ -26,6 +26,7 @@ DRAWN_BY = {  # subject -> the module beside this one whose function `drawn(of, 
     "tiles": "nest",
     "footprints": "footprint",
     "misses": "miss",
+    "gpu": "gpu",
     "fusion": "fusion",
     "compilation": "compilation",
 }
@@ -45,9 +46,10 @@ def plot(
         each instance in the order. "tiles": the outlines of tiles, full ones solid and partial ones dashed.
         "footprints": the elements of each array that are read and written, and an outline around those that one tile or instance touches.
         "misses": a heat map of cache misses on the elements of each array, and on the source's lines with their references.
+        "gpu": of a kernel whose target is a GPU, the block, warp and thread of each iteration, and what blocks keep in shared memory.
         "fusion": the nests of the source, boxes around those that the schedule has fused, and arrows with the bytes that they hand on.
         "compilation": a bar for each pass of the compiler.
-    sizes: {name of a size, as in "A_0" or "N": value}; a size that is not given is 6, for misses 48, for fusion 1,000.
+    sizes: {name of a size, as in "A_0" or "N": value}; a size that is not given is 6, for misses 48, for "gpu" 24, for fusion 1,000.
     at: of "footprints", what is outlined: an instance "S0[1, 2]", the tile that it is in "tile S0[1, 2]", or a statement "S0"; "": the tile or
         instance in the middle. Of "misses", the level of caches that the arrays show, "L1" if left out.
     caches: of "misses", caches in place of this computer's, such as "2K:8:64,32K:8:64" (size, ways, bytes of a line), nearest first.

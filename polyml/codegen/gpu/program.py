@@ -151,6 +151,7 @@ class GpuProgram:
     choices: by the name of a launch in `order`, those that may run in its place.
     rows: by the name of a launch in `order`, those that may run in its place and others' together.
     products: by the name of a launch, what a library may compute in its place.
+    mapped: the nests that it was made of, each on blocks and threads, in order.
     """
 
     scop: Scop
@@ -159,6 +160,7 @@ class GpuProgram:
     choices: Mapping[str, Choice | TileChoice] = field(default_factory=dict)
     rows: Mapping[str, RowChoice] = field(default_factory=dict)
     products: Mapping[str, LibraryProduct] = field(default_factory=dict)
+    mapped: tuple[Mapped, ...] = field(default=(), repr=False)
 
     @property
     def plain(self) -> tuple[Launch, ...]:
@@ -223,7 +225,7 @@ def gpu_program(scop: Scop, mapped: Sequence[Mapped], instructions: Instructions
             found, choice = row_launches(name, members, each.rows, scop)
             launches |= {made.name: Launch(made.name, made.host, made.axes, (), team=made.code) for made in found}
             rows |= dict.fromkeys(members, choice)
-    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices, rows, products)
+    return GpuProgram(scop, launches, host_loops(scop, dict(zip(names, mapped))), choices, rows, products, tuple(mapped))
 
 
 def _cost(axes: Sequence[GridAxis]) -> int:
