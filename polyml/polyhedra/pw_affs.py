@@ -78,7 +78,7 @@ def divisions(value: isl.Aff) -> list[isl.Aff]:
 def divisors_of(value: isl.PwAff) -> tuple[int, ...]:
     """Returns the divisors of the rounded quotients that an expression uses, each once, in ascending order.
 
-    >>> divisors_of(isl.PwAff("{ S[i, j] -> [(i - (i) mod 30)] : 0 <= i < 9; S[i, j] -> [(floor(j/4))] : i < 0 }"))
+    >>> divisors_of(isl.PwAff("{ S[i, j] -> [(i - (i) mod 30)] : i >= 0; S[i, j] -> [(floor(j/4))] : i < 0 }"))
     (4, 30)
     """
     inside = value.gist(value.domain())

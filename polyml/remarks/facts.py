@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from polyml.config import Options
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
-from polyml.model.core.scop import Scop
+from polyml.model.core.scop import Scop, Statement
 from polyml.remarks.conflicts import conflict
 from polyml.remarks.lanes import LanePrice, Prices, lane_prices
 from polyml.remarks.performed import Run, runs
@@ -84,6 +84,13 @@ class Facts:
         if self.scalar is None:
             return {}
         return lane_prices(self.scalar, self.machine, self.layouts, self.sizes)
+
+    def told(self, names: Iterable[str]) -> str:
+        """Returns the names of statements with their lines of the source, "S0 (line 4), S1 (line 5)"."""
+        return ", ".join(self._told(self.scop.statements[name]) for name in names)
+
+    def _told(self, statement: Statement) -> str:
+        return statement.name if statement.loc is None else f"{statement.name} (line {statement.loc.line})"
 
     def running(self, loop: SourceLoop) -> list[ScheduledLoop]:
         """Returns the loops of the schedule that run a loop of the source, outer loops first."""

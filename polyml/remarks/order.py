@@ -100,7 +100,7 @@ def interchanged(facts: Facts, loop: SourceLoop) -> Remark:
         if list(run.order) != sorted(run.order) and own in run.order:
             names = facts.scop.statements[run.statement].iterators
             if _changed(run.order, own):
-                moved[f"{run.statement} runs in the order {', '.join(names[p] for p in run.order)}"] = None
+                moved[f"{facts.told([run.statement])} runs in the order {', '.join(names[p] for p in run.order)}"] = None
     if moved:
         return Remark(PASSED, INTERCHANGED, "; ".join(moved))
     outer = next((each for each in facts.loops if loop.path[:-1] == each.path and loop.path), None)

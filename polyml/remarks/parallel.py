@@ -40,15 +40,15 @@ def _passed(facts: Facts, loop: SourceLoop, threaded: list[ScheduledLoop]) -> Re
         mine = next((each for each in threaded if name in each.runs(loop)), None)
         if mine is not None:
             told.setdefault(_share(facts, loop, mine), []).append(name)
-    text = next(iter(told)) if len(told) == 1 else "; ".join(f"{each} ({', '.join(names)})" for each, names in told.items())
+    text = next(iter(told)) if len(told) == 1 else "; ".join(f"{each} ({facts.told(names)})" for each, names in told.items())
     left = [name for name in loop.statements if not any(name in each.runs(loop) for each in threaded)]
     if not left:
         return Remark(PASSED, PARALLEL, text)
     broken = among(loop.carried(facts.relaxed), left)
     if broken.is_empty():
-        return Remark(PASSED, PARALLEL, f"{text}; not those of {', '.join(left)}")
+        return Remark(PASSED, PARALLEL, f"{text}; not those of {facts.told(left)}")
     found = facts.conflict(broken)
-    text = f"{text}; not those of {', '.join(left)}, which depend on each other: {found}"
+    text = f"{text}; not those of {facts.told(left)}, which depend on each other: {found}"
     return Remark(MISSED, PARALLEL, text, found, advice=_advice(found.kind))
 
 
@@ -90,6 +90,8 @@ def _around(facts: Facts, loop: SourceLoop) -> ScheduledLoop | None:
 
 def _not_chosen(facts: Facts, loop: SourceLoop) -> Remark:
     """Returns the remark on a loop whose iterations are independent in the source's order, and yet do not go to threads."""
+    if not any(loop.positions.get(run.statement) in run.moved for run in facts.runs_of(loop)):
+        return Remark(ANALYSIS, PARALLEL, "it has one iteration, and the program has no loop for it")
     if not facts.options.parallel:
         text = "its iterations are independent, and the setting parallel=False keeps one thread"
         return Remark(MISSED, PARALLEL, text, advice="leave out parallel=False")

@@ -16,6 +16,7 @@ class Run:
     statement: its name in the SCoP; the Program's own may be another one, since statements that read copies are others.
     lanes: {position of an iterator: (lanes, vectors)} of those whose iterations share vector registers.
     skewed: the positions of iterators that change together from one lane to the next, where the lanes are of a skewed loop.
+    moved: the positions of the iterators that change with some loop; the others have one value here.
     jams: {position of an iterator: how many of its iterations run together}, lanes apart.
     order: the positions of the iterators in the order of the loops over single iterations, outermost first; a position is there where
         the loop's variable is the iterator itself.
@@ -25,6 +26,7 @@ class Run:
     own_name: str
     lanes: dict[int, tuple[int, int]]
     skewed: frozenset[int]
+    moved: frozenset[int]
     jams: dict[int, int]
     order: tuple[int, ...]
 
@@ -68,7 +70,9 @@ def _run(name: str, instance: Instance, path: Sequence[Node], count: int) -> Run
         elif len(moved) == 1:
             jams[moved[0]] = node.count
     order = [*dict.fromkeys(_order(instance, path, count, blocks)), *jams, *(p for p in lanes if p not in skewed)]
-    return Run(name, instance.statement, lanes, skewed, jams, tuple(dict.fromkeys(order)))
+    variables = [node.var for node in path if isinstance(node, (Loop, Jam, Unroll))]
+    any_moved = frozenset(position for var in variables for position in moving(instance, var, count))
+    return Run(name, instance.statement, lanes, skewed, any_moved, jams, tuple(dict.fromkeys(order)))
 
 
 def _order(instance: Instance, path: Sequence[Node], count: int, blocks: Mapping[str, int]) -> Iterator[int]:

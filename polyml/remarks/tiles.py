@@ -22,7 +22,7 @@ def tiled(facts: Facts, loop: SourceLoop) -> Remark:
     if tiles:
         strips = all(each.loop.directives.parallel for each in tiles)
         return Remark(
-            PASSED, TILED, f"{'strips' if strips else 'tiles'} of {_sizes(loop, tiles)}{' for threads' if strips else ''}"
+            PASSED, TILED, f"{'strips' if strips else 'tiles'} of {_sizes(facts, loop, tiles)}{' for threads' if strips else ''}"
         )
     if not facts.options.tile:
         return Remark(MISSED, TILED, "the setting tile=False keeps tiles out", advice="leave out tile=False")
@@ -61,7 +61,7 @@ def _tiled_with(facts: Facts, loop: SourceLoop) -> list[str]:
     return list(found)
 
 
-def _sizes(loop: SourceLoop, tiles: Sequence[ScheduledLoop]) -> str:
+def _sizes(facts: Facts, loop: SourceLoop, tiles: Sequence[ScheduledLoop]) -> str:
     """Returns the sizes of a loop's tiles from the outermost on, for each group of statements that have the same."""
     chains: dict[str, list[str]] = {}
     for name, position in loop.positions.items():
@@ -72,7 +72,7 @@ def _sizes(loop: SourceLoop, tiles: Sequence[ScheduledLoop]) -> str:
             chains.setdefault(f"{sizes} iterations{' of sums of it and other loops' if skewed else ''}", []).append(name)
     if len(chains) == 1 and len(next(iter(chains.values()))) == len(loop.positions):
         return next(iter(chains))
-    return "; ".join(f"{chain} ({', '.join(names)})" for chain, names in chains.items())
+    return "; ".join(f"{chain} ({facts.told(names)})" for chain, names in chains.items())
 
 
 def _depth(facts: Facts, loop: SourceLoop) -> int:

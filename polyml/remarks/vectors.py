@@ -14,12 +14,12 @@ from polyml.remarks.values import ANALYSIS, MISSED, PASSED, VECTORIZED, Remark
 
 def vectorized(facts: Facts, loop: SourceLoop) -> Remark:
     """Returns the remark on a loop and lanes."""
-    found = facts.runs_of(loop)
+    found = [run for run in facts.runs_of(loop) if loop.positions[run.statement] in run.moved]
     lanes = [run for run in found if loop.positions[run.statement] in run.lanes]
     if lanes:
         return _passed(facts, loop, found, lanes)
     if not found:
-        return Remark(ANALYSIS, VECTORIZED, "the program has none of its statements as a loop")
+        return Remark(ANALYSIS, VECTORIZED, "the program has no loop for it")
     scalar = [run for run in found if not run.lanes]
     if not scalar or all(any(other.lanes for other in found if other.statement == run.statement) for run in scalar):
         return _by_others(facts, loop, found)
@@ -39,11 +39,11 @@ def _passed(facts: Facts, loop: SourceLoop, found: Sequence[Run], lanes: Sequenc
     left = [run for run in found if run.statement not in anywhere and _is_innermost(facts, loop, run.statement)]
     others = [name for name in loop.statements if name in anywhere - names]
     if others:
-        text += f"; not those of {', '.join(others)}, which have lanes along another loop"
+        text += f"; not those of {facts.told(others)}, which have lanes along another loop"
     if not left:
         return Remark(PASSED, VECTORIZED, text)
     missed = _missed(facts, loop, left)
-    scalar = ", ".join(dict.fromkeys(run.statement for run in left))
+    scalar = facts.told(dict.fromkeys(run.statement for run in left))
     return replace(missed, text=f"{text}; not those of {scalar}: {missed.text}")
 
 
@@ -80,18 +80,18 @@ def _missed(facts: Facts, loop: SourceLoop, scalar: Sequence[Run]) -> Remark:
     ruled = {name: price for name, price in prices.items() if price.why and price.why != DEPENDS}
     if ruled:
         name, price = next(iter(ruled.items()))
-        return Remark(MISSED, VECTORIZED, f"{_of(loop, name)}{price.why}", cost=_terms(price), advice=_advice(price))
+        return Remark(MISSED, VECTORIZED, f"{_of(facts, loop, name)}{price.why}", cost=_terms(price), advice=_advice(price))
     priced = {name: price for name, price in prices.items() if price.cycles is not None}
     if priced:
         name, price = next(iter(priced.items()))
-        text = f"{_of(loop, name)}lanes would take {price.cycles:.3g} cycles for each iteration, one by one they take {price.scalar_cycles:.3g}"
+        text = f"{_of(facts, loop, name)}lanes would take {price.cycles:.3g} cycles for each iteration, one by one they take {price.scalar_cycles:.3g}"
         return Remark(MISSED, VECTORIZED, text, cost=_terms(price), advice=_COST)
     if prices:
         name, price = next(iter(prices.items()))
-        return Remark(MISSED, VECTORIZED, f"{_of(loop, name)}{price.why}, in the order of the schedule", cost=_terms(price))
+        return Remark(MISSED, VECTORIZED, f"{_of(facts, loop, name)}{price.why}, in the order of the schedule", cost=_terms(price))
     if any(loop.statements[0] in each.iterators for each in facts.scheduled) and _has_inner(facts, loop):
         return Remark(ANALYSIS, VECTORIZED, "there are other loops inside it, which lanes are looked for in")
-    return Remark(MISSED, VECTORIZED, "no lanes were looked for where its statements run one by one")
+    return Remark(MISSED, VECTORIZED, "its statements run one by one, and what lanes would take is not known")
 
 
 _ORDER = "an order in which another loop is innermost may have lanes: k.schedule().interchange(...)"
@@ -106,8 +106,8 @@ def _advice(price: LanePrice) -> str:
     return ""
 
 
-def _of(loop: SourceLoop, statement: str) -> str:
-    return f"{statement}: " if len(loop.statements) > 1 else ""
+def _of(facts: Facts, loop: SourceLoop, statement: str) -> str:
+    return f"{facts.told([statement])}: " if len(loop.statements) > 1 else ""
 
 
 def _terms(price: LanePrice) -> dict[str, float]:

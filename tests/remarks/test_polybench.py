@@ -104,7 +104,7 @@ def test_loops_whose_iterations_go_to_threads_carry_no_dependence(explained):
 
 def groups(text, loop):
     """(what is said, of which statements) of a remark such as "its iterations go to threads (S0, S1); ...; not those of S2"."""
-    said, _, left = text.partition("; not those of ")
+    said, _, left = re.sub(r" \(line \d+\)", "", text).partition("; not those of ")
     for part in said.split("; "):
         found = re.search(r" \((S\w+(?:, S\w+)*)\)$", part)
         yield part, {*found[1].split(", ")} if found else {*loop.statements} - {*left.split(", ")}

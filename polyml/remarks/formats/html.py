@@ -8,7 +8,7 @@ from html import escape
 from polyml.remarks.values import ANALYSIS, MISSED, PASSED, Conflict, Remark, Remarks
 
 _SIGNS = {PASSED: ("&#10003;", "done"), MISSED: ("&#10007;", "not done"), ANALYSIS: ("&#183;", "a fact")}
-_CELL = "text-align: left; vertical-align: top; padding: 0 0.6em"
+_CELL = "text-align: left; vertical-align: top; padding: 0 0.4em; overflow-wrap: anywhere"
 
 
 def part(found: Remarks) -> str:
@@ -28,7 +28,7 @@ def _loops(found: Remarks) -> Iterator[str]:
     for loop in found.loops:
         place = f"{escape(loop.place.file)}:{loop.place.line}" if loop.place else "no place in the source"
         written = escape(loop.written or f"a loop over {loop.iterator} that the compiler made")
-        yield f'<details open style="margin-left: {loop.depth * 1.5}em"><summary><code>{written}</code> <small>{place}</small></summary>'
+        yield f'<details open style="margin-left: {loop.depth}em"><summary><code>{written}</code> <small>{place}</small></summary>'
         yield from _table(loop.remarks)
         yield "</details>"
 
