@@ -13,6 +13,7 @@ from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses
 from polyml.performance.variants import Form
 from polyml.report.plain import plain
+from polyml.report.source_places import source_places
 from polyml.report.text import reference_text, tiling
 from polyml.report.values import FormReport, ReportValues
 
@@ -30,6 +31,7 @@ def data(report: ReportValues) -> dict[str, object]:
         "machine": report.machine.name,
         "threads": report.threads,
         "levels": [plain(level) for level in report.levels],
+        "source": [plain(each) for each in source_places(report.forms[0].form.scop)],
         "operations": {"by_type": dict(report.operations), "accuracy": "exact"},
         "footprints": [_level(report, level) for level in report.footprints],
         "lower_bound": _bound(report),

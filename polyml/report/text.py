@@ -21,6 +21,7 @@ from polyml.performance.cache_misses import ENGINE, Misses, MissTotal
 from polyml.performance.ecm import Prediction
 from polyml.performance.variants import Form
 from polyml.performance.vectorizability import Lanes
+from polyml.report.source_places import SourcePlace, source_places
 from polyml.report.table import Column, Table, lines, table
 from polyml.report.values import FormReport, ReportValues
 from polyml.tune.tiles.choose import Tiles
@@ -46,6 +47,7 @@ def parts(report: ReportValues) -> Iterator[str | Table]:
     work = ", ".join(f"{count:,} {kind}" for kind, count in report.operations.items())
     yield f"work     {work or 'no'} operations"
     yield ""
+    yield from _source(report)
     yield from _footprints(report)
     yield from _reuse(report)
     yield from _lanes(report)
@@ -55,6 +57,18 @@ def parts(report: ReportValues) -> Iterator[str | Table]:
     yield from _tiles(report)
     yield ""
     yield f"{report.seconds:.2f} s"
+
+
+def _source(report: ReportValues) -> Iterator[str | Table]:
+    """Yields the lines of the source at which the loops and statements stand that the report names."""
+    yield "── where loops and statements stand ".ljust(WIDTH, "─")
+    columns: list[Column[SourcePlace]] = [
+        Column("name", lambda each: each.name, is_left=True),
+        Column("line", lambda each: str(each.line or "")),
+        Column("source", lambda each: each.text if len(each.text) <= WIDTH else f"{each.text[: WIDTH - 3]}...", is_left=True),
+    ]
+    yield table(columns, source_places(report.forms[0].form.scop))
+    yield ""
 
 
 def _geometry(level: CacheLevel) -> str:
