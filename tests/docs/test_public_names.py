@@ -62,6 +62,17 @@ def test_each_step_of_a_schedule_has_an_example(step):
     assert re.search(rf">>> .*\.{step}\b", part), f"docs/reference/schedules.md has no example of {step}"
 
 
+def test_names_of_polybench_s_kernels_have_an_example():
+    examples = [block.text for block in blocks.blocks(f"{REFERENCE}/polybench.md") if block.kind == "pycon"]
+    for name in (
+        "load(",
+        "canonical(",
+        "preset(",
+        *(f"gemm.{field}" for field in ("title", "unit", "rate", "reference", "inputs")),
+    ):
+        assert any(name in text for text in examples), name
+
+
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_examples_of_the_site_s_extensions_hold(name, monkeypatch):
     if name != "docstring_text":
