@@ -61,6 +61,10 @@ class Explained(Schedulable, Specialised, OnGpu):
             return self._explained_as_python(last)
         called = words.signature(last.request.types, last.request.layouts)
         lines = [words.compiled(last.artifact, last.request.options, last.timings, last.from_cache, self._where)]
+        if (entry := self._entries.get(last)) is not None and len(self._ledger) > 1:
+            lines.append(
+                f"  one of {len(self._ledger)} forms (`signatures` lists them), for sizes: {entry.sizes}; made for: {entry.why}"
+            )
         lines += [f"  also compiled for {other}" for other in self._signature_texts() if other != called]
         if self._python_reason:
             lines.append(f"  the last call ran as plain Python: {self._python_reason}")
@@ -110,7 +114,7 @@ class Explained(Schedulable, Specialised, OnGpu):
         kernel, or one for each part of it that is compiled.
 
         args_or_types: arguments or types as for `lower`; none: those of the last call.
-        Raises the error that says why nothing is compiled.
+        Raises the error that says why nothing is compiled, and ConfigError for a kernel that runs on a GPU or a systolic array.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -121,6 +125,14 @@ class Explained(Schedulable, Specialised, OnGpu):
         >>> [(loop.name, loop.of("vectorized").kind) for loop in found.loops]
         [('i', 'passed')]
         """
+        if self.gpu is not None or self.target is not None:
+            notes = [
+                "explain() says what a call on the device ran",
+                "polyml.kernel(k.py_func) is the same kernel for the processor",
+            ]
+            raise ConfigError(
+                f"remarks on loops are for processors, and {self.__name__} is for {self.gpu or self.target}", notes=notes
+            )
         if args_or_types or self._last is None and not self._python_reason:
             options = config.resolve(self.settings)
 

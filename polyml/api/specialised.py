@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -49,6 +50,7 @@ class Specialised(KernelFunction):
         self.from_cache: bool | None = None
         self._specialisations: dict[tuple, Specialisation] = {}
         self._ledger: list[CompiledForm] = []
+        self._entries: weakref.WeakKeyDictionary[Specialisation, CompiledForm] = weakref.WeakKeyDictionary()
         self._forms: dict[tuple, dict[tuple | None, Sizes]] = {}  # the sizes for which there are any, by their limits
 
     def _renew_lock(self) -> None:
@@ -107,7 +109,8 @@ class Specialised(KernelFunction):
             if chosen is None:
                 when, before = datetime.now(), [each.request for each in self._specialisations.values()]
                 chosen = self._made(wanted)
-                self._ledger = [*self._ledger[1 - LEDGER :], entry(chosen, before, when)]
+                self._entries[chosen] = entry(chosen, before, when)
+                self._ledger = [*self._ledger[1 - LEDGER :], self._entries[chosen]]
                 self.timings, self.from_cache = chosen.timings, chosen.from_cache
                 if len(self._specialisations) >= SPECIALISATIONS:
                     self._specialisations.pop(next(iter(self._specialisations)))

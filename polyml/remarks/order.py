@@ -100,7 +100,9 @@ def interchanged(facts: Facts, loop: SourceLoop) -> Remark:
         if list(run.order) != sorted(run.order) and own in run.order:
             names = facts.scop.statements[run.statement].iterators
             if _changed(run.order, own):
-                moved[f"{facts.told([run.statement])} runs in the order {', '.join(names[p] for p in run.order)}"] = None
+                others = "" if len(run.order) == len(names) else ", among the loops that count one of its iterators"
+                order = ", ".join(names[p] for p in run.order)
+                moved[f"{facts.told([run.statement])} runs in the order {order}{others}"] = None
     if moved:
         return Remark(PASSED, INTERCHANGED, "; ".join(moved))
     outer = next((each for each in facts.loops if loop.path[:-1] == each.path and loop.path), None)

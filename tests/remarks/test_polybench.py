@@ -2,6 +2,7 @@
 
 import re
 
+import islpy as isl
 import numpy as np
 import pytest
 
@@ -13,7 +14,7 @@ from polyml.api.explaining.compiled_facts import facts_of
 from polyml.codegen.ir import printer
 from polyml.polyhedra.points import instance_text, points
 from polyml.remarks.collect import remarks
-from polyml.remarks.source_loops import place_of
+from polyml.remarks.source_loops import place_of, source_loops
 from polyml.remarks.values import ANALYSIS, MISSED, PASSED, QUESTIONS
 from polyml.runtime.storage.size_classes import sizes_of
 from tests.remarks.brute_force import Instances, carried, in_lanes
@@ -164,3 +165,18 @@ def test_each_loop_has_its_line_and_an_answer_to_each_question(explained):
         assert re.match(rf"for {re.escape(shown.iterator)} in range\(", shown.written), shown
         line = open(shown.place.file).read().splitlines()[shown.place.line - 1]
         assert line.strip() == shown.written
+
+
+def test_a_dependence_that_is_left_out_is_found():
+    """The oracle sees a verdict that comes from one dependence too few."""
+    found = kernels.load("seidel_2d")
+    arguments = found.inputs(found.sizes["MINI"], np.random.default_rng(0), found.dtype)
+    schedule = polyml.kernel(found.kernel.py_func, cache=False).schedule("source", *arguments.values())
+    scop, sizes = schedule.problem.scop, {each.name: SIZE for each in schedule.problem.scop.parameters}
+    pairs = Instances(scop, sizes).dependences()
+    loops = source_loops(scop)
+    with alone():
+        planted = schedule.problem.dependences.validity.subtract(isl.UnionMap("{ S0[t, i, j] -> S0[t, i, j + 1] }"))
+        innermost = [points(loop.carried(planted), **sizes) for loop in loops][-1]
+        right = points(loops[-1].carried(schedule.problem.dependences.validity), **sizes)
+    assert innermost != carried(pairs, loops[-1], loops) == right

@@ -174,6 +174,27 @@ def test_forms_for_some_sizes_say_for_which():
     kernel = polyml.kernel(matmul)
     for n in (100, 20, 100):
         kernel(*(np.ones((n, n)) for _ in range(3)))
+    assert "one of 2 forms (`signatures` lists them), for sizes: C[65..128, 65..128], " in kernel.explain().head
     first, second = kernel.signatures
     assert (first.sizes, first.why) == ("C[65..128, 65..128], A[65..128, 65..128], B[65..128, 65..128]", "the first call")
     assert second.why == "sizes of another class" and "0..48" in second.sizes
+
+
+def test_loops_are_explained_for_processors_alone():
+    for target in ("opencl", polyml.Target.systolic(rows=4, cols=4)):
+        kernel = polyml.kernel(matmul, target=target)
+        with pytest.raises(ConfigError, match="remarks on loops are for processors, and matmul is for"):
+            kernel.why("i", "parallel", "f64[:, :]", "f64[:, :]", "f64[:, :]")
+
+
+def test_a_schedule_of_the_users_is_explained_as_it_is():
+    types = ("f64[:, :]",) * 3
+    source = polyml.kernel(matmul).schedule("source", *types)
+    given = source.tile(i=48).parallel("i_t").interchange("j", "k").vectorize("j").unroll_jam("j", 2)
+    kernel = polyml.kernel(matmul).with_schedule(given)
+    [found] = kernel.remarks(*types)
+    i, j, k = found.loops
+    assert i.of("parallel").text == "its iterations go to threads, 48 at a time" and "strips of 48" in i.of("tiled").text
+    assert j.of("vectorized").kind == "passed" and "2 vectors of" in j.of("vectorized").text
+    assert "in the order i, k, j" in k.of("interchanged").text
+    assert k.of("parallel").conflict.element == "C[0, 0]"
