@@ -21,7 +21,7 @@ import numpy as np
 from polyml import config
 from polyml.api.calls.call_arguments import exact_types, for_python, originals, types_of
 from polyml.api.calls.lifted_parts import PartCall
-from polyml.api.calls.plain_calls import is_exact, left_to_python
+from polyml.api.calls.plain_calls import is_exact, left_to_python, may_be_refused
 from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.explained import Explained
@@ -195,7 +195,7 @@ class Kernel(Explained, Reported):
             if problem := left_to_python(given):
                 raise self._in_call(problem)
         except (PolymlTypeError, PolymlOverflowError) as problem:
-            about = frozenset(name for name, value in zip(self._names, values) if not is_exact(value))
+            about = frozenset(name for name, value in zip(self._names, values) if may_be_refused(value))
             return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
         types, layouts = types_of(given)
         result = self._call_specialised(types, layouts, given)

@@ -128,6 +128,23 @@ def test_the_first_line_names_the_number_and_the_text_the_remedy(function):
     assert f"{EXPECTED[function]}: {remedy(EXPECTED[function])}" in texts[0]
 
 
+def remainder(n):
+    return n % 1000
+
+
+def filled(A, n):
+    for i in range(A.shape[0]):
+        A[i] = n
+
+
+@pytest.mark.parametrize("function, arguments", [(remainder, (2**70,)), (filled, (np.zeros(3), -(2**64)))], ids=["number", "loop"])
+def test_a_call_with_an_integer_beyond_64_bits_warns_once(function, arguments):
+    kernel, texts = warned(function, *arguments)
+    assert ["plain Python (PML-F041)" in text.splitlines()[0] for text in texts] == [True]
+    kernel(*arguments)
+    assert not kernel.compiled
+
+
 def test_numbers_of_the_code_are_those_of_the_table():
     used = {
         code for path in SOURCES.rglob("*.py") if path.name != "reasons.py" for code in re.findall(r"PML-F\d+", path.read_text())

@@ -142,6 +142,11 @@ def is_exact(value: object) -> bool:
     return type(value) in _EXACT or isinstance(value, np.generic)
 
 
+def may_be_refused(value: object) -> bool:
+    """Returns whether a value may be why a call runs as plain Python: it is of another class than the exact ones, or an int beyond 64 bits."""
+    return not is_exact(value) or type(value) is int and not -(2**63) <= value < 2**63
+
+
 def left_to_python(given: Sequence[CallArgument]) -> PolymlTypeError | None:
     """Returns the error for the first argument that is a list, a tuple or an instance of a class derived from NumPy's array; None
     where none is.
