@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from polyml.errors import ScheduleError
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.remarks.facts import Facts
+from polyml.remarks.scheduled import ScheduledLoop
 from polyml.remarks.source_loops import SourceLoop
 from polyml.remarks.values import ANALYSIS, FUSED, INTERCHANGED, MISSED, PASSED, Conflict, Remark
 from polyml.schedule.analysis.traffic import Traffic
@@ -19,22 +20,41 @@ OPERATIONS = 200_000  # of isl, to see what the fusion of two loops would save
 
 def fused(facts: Facts, loop: SourceLoop) -> Remark:
     """Returns the remark on a loop and fusion with other loops of the source."""
-    partners = list(_partners(facts, loop))
+    partners = list(_partners(facts, loop, [each for each in facts.running(loop) if not each.is_tile]))
     if partners:
-        return Remark(PASSED, FUSED, f"one loop with {', '.join(map(_called, partners))}")
+        apart = [other for other in partners if not _is_one_in_code(facts, loop, other)]
+        text = f"one loop with {', '.join(map(_called, partners))}"
+        if apart:
+            text += (
+                f"; the code generator runs {', '.join(map(_called, apart))} in a loop of its own again, inside what is around both"
+            )
+        return Remark(PASSED, FUSED, text)
+    partners = list(_partners(facts, loop, facts.running(loop)))
+    if partners:
+        return Remark(
+            PASSED, FUSED, f"one loop over tiles with {', '.join(map(_called, partners))}, and loops of their own inside a tile"
+        )
     neighbour = _neighbour(facts, loop)
     if neighbour is None:
         return Remark(ANALYSIS, FUSED, "no loop stands right behind it")
     return _not_fused(facts, loop, neighbour)
 
 
+def _is_one_in_code(facts: Facts, loop: SourceLoop, other: SourceLoop) -> bool:
+    """Returns whether some loop of the program counts iterators of both loops of the source."""
+    mine, theirs = (
+        {counter for run in facts.runs_of(each) for counter, position in run.counters if position == each.positions[run.statement]}
+        for each in (loop, other)
+    )
+    return bool(mine & theirs)
+
+
 def _called(loop: SourceLoop) -> str:
     return f"`{loop.name}`" + (f" (line {loop.loc.line})" if loop.loc else "")
 
 
-def _partners(facts: Facts, loop: SourceLoop) -> Iterator[SourceLoop]:
-    """Yields the other loops of the source that share a loop over single iterations of the schedule with this one."""
-    mine = [each for each in facts.running(loop) if not each.is_tile] or facts.running(loop)
+def _partners(facts: Facts, loop: SourceLoop, mine: Sequence[ScheduledLoop]) -> Iterator[SourceLoop]:
+    """Yields the other loops of the source that loops of the schedule run too. mine: those that run this one."""
     for other in facts.loops:
         if other.path == loop.path or {*other.statements} & {*loop.statements}:
             continue

@@ -20,6 +20,7 @@ class Run:
     jams: {position of an iterator: how many of its iterations run together}, lanes apart.
     order: the positions of the iterators in the order of the loops over single iterations, outermost first; a position is there where
         the loop's variable is the iterator itself.
+    counters: (identity of the program's loop, position of the iterator that it counts) of these loops.
     """
 
     statement: str
@@ -29,6 +30,7 @@ class Run:
     moved: frozenset[int]
     jams: dict[int, int]
     order: tuple[int, ...]
+    counters: frozenset[tuple[int, int]]
 
 
 def runs(program: Program, scop: Scop) -> tuple[Run, ...]:
@@ -69,19 +71,20 @@ def _run(name: str, instance: Instance, path: Sequence[Node], count: int) -> Run
             skewed = frozenset(moved) if len(moved) > 1 else skewed
         elif len(moved) == 1:
             jams[moved[0]] = node.count
-    order = [*dict.fromkeys(_order(instance, path, count, blocks)), *jams, *(p for p in lanes if p not in skewed)]
+    counters = list(_counters(instance, path, count, blocks))
+    order = [*(position for _, position in counters), *jams, *(p for p in lanes if p not in skewed)]
     variables = [node.var for node in path if isinstance(node, (Loop, Jam, Unroll))]
     any_moved = frozenset(position for var in variables for position in moving(instance, var, count))
-    return Run(name, instance.statement, lanes, skewed, any_moved, jams, tuple(dict.fromkeys(order)))
+    return Run(name, instance.statement, lanes, skewed, any_moved, jams, tuple(dict.fromkeys(order)), frozenset(counters))
 
 
-def _order(instance: Instance, path: Sequence[Node], count: int, blocks: Mapping[str, int]) -> Iterator[int]:
-    """Yields the positions of the iterators in the order of the loops over single iterations or blocks of them, outermost first."""
+def _counters(instance: Instance, path: Sequence[Node], count: int, blocks: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yields (identity of the loop, position of the iterator) of the loops over single iterations or blocks of them, outermost first."""
     for node in path:
         if isinstance(node, Loop) and node.role != "tile":
             position = blocks.get(node.var, counted(instance, node.var, count))
             if position is not None:
-                yield position
+                yield id(node), position
 
 
 def counted(instance: Instance, var: str, count: int) -> int | None:

@@ -1,5 +1,6 @@
 """The dependences of a SCoP by brute force: all pairs of instances that touch one element, of which one writes it, for given sizes."""
 
+import re
 from collections.abc import Iterator
 
 from polyml.polyhedra.points import points
@@ -55,8 +56,6 @@ def in_lanes(text: str) -> Iterator[tuple[str, int, int, str]]:
 
     A statement's name stands behind `#`; lanes are those of the `together` lines around it.
     """
-    import re
-
     around: list[tuple[int, str, int, int]] = []
     for line in text.splitlines():
         depth = len(line) - len(line.lstrip())
@@ -66,3 +65,19 @@ def in_lanes(text: str) -> Iterator[tuple[str, int, int, str]]:
         elif (found := re.search(r"  # (\w+)$", line)) and "=" in line and not line.lstrip().startswith(("for ", "if ")):
             for _, variable, lanes, vectors in around:
                 yield found[1], lanes, vectors, variable
+
+
+def in_one_loop(text: str) -> Iterator[tuple[set[str], bool]]:
+    """Yields, for each `for` line of a Program's text, the statements in it and whether it goes over tiles."""
+    around: list[tuple[int, set[str], bool]] = []
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip())
+        while around and around[-1][0] >= depth:
+            _, names, is_tile = around.pop()
+            yield names, is_tile
+        if line.lstrip().startswith("for "):
+            around.append((depth, set(), "# tile" in line))
+        elif found := re.search(r"  # (\w+)$", line):
+            for _, names, _ in around:
+                names.add(found[1].partition("_from_")[0].partition("_of_")[0])
+    yield from ((names, is_tile) for _, names, is_tile in around)

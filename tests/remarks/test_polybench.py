@@ -17,7 +17,7 @@ from polyml.remarks.collect import remarks
 from polyml.remarks.source_loops import place_of, source_loops
 from polyml.remarks.values import ANALYSIS, MISSED, PASSED, QUESTIONS
 from polyml.runtime.storage.size_classes import sizes_of
-from tests.remarks.brute_force import Instances, carried, in_lanes
+from tests.remarks.brute_force import Instances, carried, in_lanes, in_one_loop
 
 SIZE = 4
 SMALL = {"heat_3d": 3, "adi": 3}
@@ -140,6 +140,21 @@ def test_tiles_have_the_steps_of_the_text_of_the_program(explained):
         if remark.kind == PASSED and "sums" not in remark.text:
             sizes = {int(size) for size in re.findall(r"\d+(?= >| iterations)", remark.text)}
             assert sizes and sizes <= steps, (each.name, remark.text, steps)
+
+
+def test_fused_loops_are_one_loop_of_the_text_of_the_program(explained):
+    _, facts, found = explained
+    with alone():
+        text = printer.text(facts.program)
+    bodies = list(in_one_loop(text))
+    by_name = {loop.name: {*loop.statements} for loop in facts.loops}
+    for loop, shown in zip(facts.loops, found.loops, strict=True):
+        remark = shown.of("fused")
+        if remark.kind == PASSED and "of its own again" not in remark.text:
+            over_tiles = remark.text.startswith("one loop over tiles")
+            for partner in re.findall(r"`([\w.]+)`", remark.text):
+                both = [is_tile for names, is_tile in bodies if names & {*loop.statements} and names & by_name[partner]]
+                assert both and (over_tiles or False in both), (loop.name, remark.text)
 
 
 def test_copies_are_those_of_the_program(explained):
