@@ -60,7 +60,10 @@ class Drawn(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         page = f"docs/{self.env.docname}.md"
-        picture = next((each for line, each in _drawn(page).items() if line == self.lineno + 1), None)
+        try:
+            picture = _drawn(page).get(self.lineno + 1)
+        except Exception as problem:  # of the page's code, whatever it is
+            raise self.error(f"a block of {page} cannot be run: {type(problem).__name__}: {problem}") from problem
         if picture is None:
             raise self.error(f"no picture of line {self.lineno} of {page}")
         figure = nodes.container(classes=["drawn"])

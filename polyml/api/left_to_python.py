@@ -102,7 +102,7 @@ class LeftToPython(KernelFunction):
             places = (*places, *self._where_read(about))
         found = reasons(refused, problem)
         lifted = self._with_parts_lifted(places) if places or about is not None else None
-        is_whole = not refused.statements and lifted is not None and bool(about) and about <= refused.objects
+        is_whole = not refused.statements and lifted is not None and about and about <= refused.objects
         if refuses and not is_whole:
             raise problem.noted()
         self.compiled, self._python_reason = False, "\n".join(map(words.reason, found))
