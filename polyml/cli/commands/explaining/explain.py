@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from polyml import config
-from polyml.cli.inputs.arguments import call_types
+from polyml.cli.inputs.arguments import call_arguments, call_types
 from polyml.cli.inputs.command_specs import CallSpec, ExplainSpec
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import ConfigError, LanguageError, PolymlOverflowError, PolymlTypeError
@@ -71,9 +71,12 @@ def _found(target: KernelFile, call: CallSpec) -> tuple[str, Remarks]:
         types, said = call_types(target, call)
         for line in said:
             click.echo(line, err=True)
+        given: Sequence[object] = types
+        if call.define or call.preset:  # tiles and lanes are chosen for sizes that are asked for
+            given = tuple(call_arguments(target, call, seed=0).values.values())
         made = kernel(target.function)
-        compiled = made.lower(*types)
-        (found,) = made.remarks(*types)
+        compiled = made.lower(*given)
+        (found,) = made.remarks(*given)
         return words.compiled(compiled.artifact, config.resolve(), compiled.timings, False, where), found
     except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
         signature = words.signature(types, ["C" for t in types if isinstance(t, ArrayType)])

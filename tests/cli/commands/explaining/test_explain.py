@@ -85,3 +85,13 @@ def test_a_schedule_as_json_has_its_loops():
     assert loop["body"] == [{"statement": "S0", "text": "A[i] = A[i]*2.0"}] and loop["counts"]["S0"].endswith("S0[i] -> [(i)] }")
     found = json.loads(run("schedule", "k.py:scale", "--json")[0])
     assert [(each["loop"], each["directives"]) for each in found["loops"]] == [("i_t", ["tile", "parallel"])]
+
+
+def test_sizes_that_are_asked_for_decide(folder):
+    (folder / "m.py").write_text(
+        "def mm(C, A, B):\n    for i in range(C.shape[0]):\n        for j in range(C.shape[1]):\n"
+        "            for k in range(A.shape[1]):\n                C[i, j] += A[i, k] * B[k, j]\n"
+    )
+    types = ("--arg", "C=f64[N,N]", "--arg", "A=f64[N,N]", "--arg", "B=f64[N,N]")
+    unknown, sized = run("explain", "m.py:mm", *types)[0], run("explain", "m.py:mm", *types, "-D", "N=60")[0]
+    assert "contraction S0: i rows of 60, " in sized and "contraction S0: i rows of ?, " in unknown
