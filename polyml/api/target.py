@@ -95,6 +95,19 @@ class Target:
         """
         return GpuTarget("cuda", device, library)
 
+    def _repr_html_(self) -> str:
+        """Returns a table of what the target is, which notebooks show."""
+        from polyml.drawing.tables import html_table
+
+        machine = self.machine.name if self.machine else "none"
+        rows = [
+            ("units", " x ".join(map(str, self.array))),
+            ("dataflow", self.dataflow),
+            ("links", self.links),
+            ("machine", machine),
+        ]
+        return html_table("a systolic array as target", ["what", "value"], rows)
+
     def __str__(self) -> str:
         """Returns the array in words, with its links and its dataflow.
 
@@ -157,6 +170,17 @@ class GpuTarget:
                 f"target {self.language} is not called through {shown(self.library)}",
                 notes=[f"cuda is, through {' or '.join(LIBRARIES)}"],
             )
+
+    def _repr_html_(self) -> str:
+        """Returns a table of what the target is, which notebooks show."""
+        from polyml.drawing.tables import html_table
+
+        rows = [
+            ("language", self.language),
+            ("device", self.device or "the first one"),
+            ("library", self.library or "the first one installed"),
+        ]
+        return html_table("a GPU as target", ["what", "value"], rows)
 
     def __str__(self) -> str:
         """Returns the language, and the part of the device's name where one is given.

@@ -12,6 +12,7 @@ from polyml.caches.simulator.simulate import Counts, Simulation, ThreadModel, si
 from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.array_layout import placed
 from polyml.codegen.ir.program import loops
+from polyml.drawing.tables import html_table
 from polyml.machines.cpu import CacheLevel
 from polyml.performance.variants import Form
 
@@ -53,6 +54,17 @@ class Misses:
     threads: int
     coherent: bool
     seconds: float
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the misses of each array by level, which notebooks show."""
+        levels = range(len(self.levels))
+        heads = ["array", "accesses", *(f"L{each.level} misses" for each in self.levels)]
+        rows: list[list[object]] = []
+        for array in self.arrays:
+            found = [self.of_array(array, level) for level in levels]
+            rows.append([array, found[0].accesses if found else 0, *(each.misses for each in found)])
+        rows.append(["all", self.accesses, *(self.total(level).misses for level in levels)])
+        return html_table(f"misses, {self.accuracy}", heads, rows)
 
     @property
     def accuracy(self) -> str:

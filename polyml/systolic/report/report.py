@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from polyml import polyhedra
+from polyml.drawing.svg import Svg
 from polyml.errors import ConfigError
 from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
 from polyml.model.core.call_interface import value
@@ -17,6 +18,7 @@ from polyml.reading.input_limits import shown
 from polyml.systolic.mapping import parse
 from polyml.systolic.mapping.dataflows import Plan, plans
 from polyml.systolic.mapping.ranking import ranked
+from polyml.systolic.mapping.search import MappingSearch, mappings
 from polyml.systolic.recurrences.nests import nests
 from polyml.systolic.report.memory_traffic import MemoryCosts, element_bytes, operands, written
 from polyml.systolic.report.request import MappingRequest
@@ -48,6 +50,63 @@ class SystolicReport(SystolicReportValues):
         from polyml.systolic.report.pictures.collection import pictures
 
         return pictures(self)
+
+    def array(self, cycle: int | None = None, nest: int = 0) -> Svg:
+        """Returns the SVG picture of the array in a cycle of a nest's best mapping: what each PE runs and has, and what moves.
+
+        cycle: None for the first one in which most PEs run an instance.
+        nest: the number of the nest, as in `nests`.
+        Raises: ConfigError for a cycle or nest that there is not, and for what is too large to draw so.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel
+        ... def product(C, A, B):
+        ...     for i in range(C.shape[0]):
+        ...         for j in range(C.shape[1]):
+        ...             for k in range(A.shape[1]):
+        ...                 C[i, j] += A[i, k] * B[k, j]
+        >>> A, C = np.ones((2, 2)), np.zeros((2, 2))
+        >>> report = product.report(C, A, A, target="systolic", array=(2, 2))
+        >>> report.array(cycle=1).count('class="cell active"')
+        3
+        """
+        from polyml.systolic.report.pictures.collection import array_svg
+        from polyml.systolic.simulate.snapshots import frames
+
+        return array_svg(frames(self._nest(nest).best), cycle)
+
+    def mappings(self, links: str = "manhattan", nest: int = 0) -> tuple[str, ...]:
+        """Returns the legal mappings with the fastest times as texts, one of each class that permutations and reflections of the array make of
+        each other, whatever they cost.
+
+        links: which PEs are connected, "manhattan", "diagonal" or "broadcast".
+        nest: the number of the nest, as in `nests`.
+        Raises: ConfigError for links or a nest that there are not.
+
+        >>> import numpy as np, polyml
+        >>> @polyml.kernel
+        ... def product(C, A, B):
+        ...     for i in range(C.shape[0]):
+        ...         for j in range(C.shape[1]):
+        ...             for k in range(A.shape[1]):
+        ...                 C[i, j] += A[i, k] * B[k, j]
+        >>> A, C = np.ones((2, 2)), np.zeros((2, 2))
+        >>> product.report(C, A, A, target="systolic", array=(2, 2)).mappings()
+        ('t = i + j + k, x = i, y = j', 't = i + j + k, x = i, y = k', 't = i + j + k, x = j, y = k')
+        """
+        if links not in LINKS:
+            raise ConfigError(f"there are no links {links!r}", notes=[f"expected one of {', '.join(LINKS)}"])
+        recurrence = self._nest(nest).best.recurrence
+        dims = len(self._nest(nest).best.mapping.space)
+        search = MappingSearch(len(recurrence.axes), recurrence.directions, dims, links, reversible_axes=recurrence.reversible_axes)
+        return tuple(recurrence.text(each) for each in mappings(search))
+
+    def _nest(self, number: int) -> NestReport:
+        if type(number) is not int or not 0 <= number < len(self.nests):
+            raise ConfigError(
+                f"there is no nest {shown(number)}", notes=[f"nests: {', '.join(each.nest.name for each in self.nests) or 'none'}"]
+            )
+        return self.nests[number]
 
     def page(self) -> str:
         """Returns an HTML page that needs no other files: the array with a slider that steps through its cycles.

@@ -202,7 +202,7 @@ def mapping_text(plan: Plan) -> str:
 
 
 def moves_text(plan: Plan, stream: DataStream) -> str:
-    """Returns in words how a stream's elements move over the array: `moves +x`, `stays`, `reaches all along y at once`."""
+    """Returns in words how a stream's elements move over the array: `moves down (+x)`, `stays`, `reaches all along y at once`."""
     if is_stationary(plan.mapping, stream):
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
@@ -213,7 +213,7 @@ def moves_text(plan: Plan, stream: DataStream) -> str:
 
 
 def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
-    """Returns in words how elements move by the steps of one direction: `moves +x, -y 2 links in 3 cycles`, `stays`, or for a wire
+    """Returns in words how elements move by the steps of one direction: `moves down (+x), left (-y) 2 links in 3 cycles`, `stays`, or for a wire
     `reaches all along y at once`.
 
     at_once: the words for a wire, "reaches all" or, where it is sums that go along it, "added up".
@@ -225,5 +225,9 @@ def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
     if cycles == 0:
         return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"
     lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)
-    ways = [f"{'+' if step > 0 else '-'}{axis}{length}" for axis, step, length in zip("xy", links, lengths) if step]
+    words = (("up", "down"), ("left", "right"))[
+        -len(links) :
+    ]  # x counts rows, but units from left to right of an array of one dimension
+    steps = zip("xy", words, links, lengths)
+    ways = [f"{word[step > 0]} ({'+' if step > 0 else '-'}{axis}){length}" for axis, word, step, length in steps if step]
     return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from polyml.codegen.interpreter import call
+from polyml.drawing.tables import html_table
 from polyml.errors import ConfigError
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
@@ -68,6 +69,16 @@ class ArraySimulation:
     result: object
     engine: str
     runs: tuple[NestRun, ...]
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the nests with their mappings and cycles, which notebooks show."""
+        plans = [run.plan for run in self.runs]
+        texts = [plan.recurrence.text(plan.mapping) for plan in plans]
+        rows = [
+            (plan.recurrence.nest.name, text, plan.folds.number, run.cycles) for plan, text, run in zip(plans, texts, self.runs)
+        ]
+        heads = ["nest", "mapping", "folds", "cycles"]
+        return html_table(f"simulated by the engine {self.engine}, {self.cycles:,} cycles", heads, rows)
 
     @property
     def cycles(self) -> int:

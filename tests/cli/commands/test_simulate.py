@@ -85,8 +85,8 @@ def test_the_text_says_what_was_simulated():
     assert "mapping os t = i + j + k, x = i, y = j" in lines
     cycles = 6 * (10 + 4 + 4 - 2) + 3 * (10 + 4 + 1 - 2)  # folds of 4 x 4 and of 4 x 1 units
     assert f"cycles {cycles} in 9 folds; 1,080 instances" in lines
-    assert f"A[i, k] operand moves +y t = i + k {12 * 10 * 3} 0" in lines
-    assert f"B[k, j] operand moves +x t = j + k {10 * 9 * 3} 0" in lines
+    assert f"A[i, k] operand moves right (+y) t = i + k {12 * 10 * 3} 0" in lines
+    assert f"B[k, j] operand moves down (+x) t = j + k {10 * 9 * 3} 0" in lines
     assert f"C[i, j] result stays {12 * 9} {12 * 9}" in lines
     assert f"total {cycles} cycles, {1080 / (16 * cycles):.1%} of the units' instances" in lines
     assert "values equal to the compiled kernel's" in lines

@@ -272,7 +272,7 @@ def test_a_value_that_stays_is_a_way_down():
 
 def test_what_is_large_says_so_in_its_picture():
     found = reported(matmul, (zeros(300, 200), zeros(200, 100), zeros(300, 100)), array=(64, 64)).pictures()
-    assert "is too large to draw" in words(ElementTree.fromstring(found["array"]))
+    assert "too large to draw with what moves between units" in words(ElementTree.fromstring(found["array"]))
     assert "of 4,096 units" in words(ElementTree.fromstring(found["utilisation"]))
     assert len(of_class(ElementTree.fromstring(found["wavefronts"]), "point")) == 16 * 16
 
@@ -454,7 +454,7 @@ def test_a_unit_tells_what_it_has_in_a_browser(report, tmp_path):
     (player,) = after(tmp_path, report, script)
     assert player["text"]["strong"] == ["unit x = 1, y = 2 in cycle 4: S0[1,2,1]"]
     told = dict(zip(player["text"]["dt"], player["text"]["dd"]))
-    assert told == {"C[i, j] (stays)": "C[1,2]", "A[i, k] (moves +y)": "A[1,1]", "B[k, j] (moves +x)": "B[1,2]"}
+    assert told == {"C[i, j] (stays)": "C[1,2]", "A[i, k] (moves right (+y))": "A[1,1]", "B[k, j] (moves down (+x))": "B[1,2]"}
 
 
 def test_another_mapping_can_be_chosen_in_a_browser(tmp_path):

@@ -55,8 +55,8 @@ def test_the_text_says_it(report):
     assert "S0 where values enter or leave" in text
     assert "os  t = i + j + k, x = i, y = j" in text
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert "A[i, k] operand moves +y t = i + k 18,432 0 16 0 1" in lines
-    assert "B[k, j] operand moves +x t = j + k 18,432 0 16 0 1" in lines
+    assert "A[i, k] operand moves right (+y) t = i + k 18,432 0 16 0 1" in lines
+    assert "B[k, j] operand moves down (+x) t = j + k 18,432 0 16 0 1" in lines
     assert "C[i, j] result stays 0 3,072 0 16 2" in lines
     assert "after the last fold results take 16 cycles more to leave: " in text
     assert sum(line.startswith(("os ", "ws ", "is ")) for line in lines) == 2  # the best and its runner-up

@@ -119,7 +119,7 @@ class Scene:
         self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
         self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * len(self._queued["bottom"]) + 14
         self._has_outside = any(self._sides.values())
-        self.height = self._legend + LEGEND * (len(frames.lanes) + 1 + self._has_outside) + 14
+        self.height = self._legend + LEGEND * (len(frames.lanes) + 2 + self._has_outside) + 14
         self._paths: dict[WireKey, str] = {}
         for frame in every:
             for move in frame.moves:
@@ -328,10 +328,10 @@ class Scene:
         below = self._bottom + (39 if self._has_stubs_below else 18)
         is_row = len(self.frames.shape) == 1
         for row in range(0 if is_row else self._rows):
-            yield text(self._right + 6, self._at((row, 0))[1] + 15, f"x = {row}", "faint")
+            yield text(self._right + 6, self._at((row, 0))[1] + 15, f"row {row}", "faint")
         for column in range(self._columns):
             x, _ = self._at((column,) if is_row else (0, column))
-            yield text(x + self._width / 2, below, f"{'x' if is_row else 'y'} = {column}", "faint", anchor="middle")
+            yield text(x + self._width / 2, below, f"x = {column}" if is_row else f"column {column}", "faint", anchor="middle")
 
     def _cell(self, number: int, unit: PEIndex, state: SceneState, focusable: bool) -> Iterator[str]:
         """Yields the SVG elements of one PE."""
@@ -359,6 +359,13 @@ class Scene:
             yield text(14, y, stream.use.text, f"mono s{lane(number)}")
             words = f"{stream.use.kind}, {moves_text(self.frames.plan, stream)}"
             yield text(20 + (longest + 1) * CHARACTER, y, words, "faint")
+        y += LEGEND
+        text_ = (
+            "x counts units to the right"
+            if len(self.frames.shape) == 1
+            else "x is the row, counted downwards, y the column, to the right"
+        )
+        yield text(14, y, text_, "faint")
         if self._has_outside:
             words = f"outside: {MOST_AHEAD} cycles before and after, at most"
             yield text(14, y + LEGEND, words, "faint")

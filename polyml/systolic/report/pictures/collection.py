@@ -7,6 +7,7 @@ from polyml.drawing.svg import Font, Svg, text
 from polyml.errors import ConfigError
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.pictures.array import Scene
+from polyml.systolic.report.pictures.fold_map import fold_map_svg, unit_counts
 from polyml.systolic.report.pictures.spacetime import spacetime_svg
 from polyml.systolic.report.pictures.utilisation import utilisation_svg
 from polyml.systolic.report.pictures.wavefronts import wavefronts_svg
@@ -29,13 +30,15 @@ def pictures_of(plan: Plan) -> dict[str, str]:
     """Returns the SVG pictures of a plan by name: "wavefronts", "utilisation", "array" in the cycle in which most PEs run an
     instance, and "spacetime" for an array of one dimension.
 
-    For an array that is too large to draw, "array" has a text that says so, and "spacetime" is left out.
+    Of an array that is too large to draw with what moves in it, "array" shows how many instances each PE runs in the first fold, and "spacetime" is
+    left out.
     """
     found = {"wavefronts": wavefronts_svg(plan), "utilisation": utilisation_svg(plan, activity(plan))}
     try:
         shown = frames(plan, 1)
     except ConfigError as problem:
-        return {"array": _refusal(problem), **found}
+        counts = unit_counts(plan)
+        return {"array": _refusal(problem) if counts is None else fold_map_svg(plan, counts), **found}
     return {"array": array_svg(shown), **found, **({"spacetime": spacetime_svg(shown)} if len(shown.shape) == 1 else {})}
 
 

@@ -13,6 +13,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Font, Svg, path, text
+from polyml.systolic.folding.folds import fold_points
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.spacetime import Vector, linear
@@ -57,7 +58,12 @@ def wavefronts_svg(plan: Plan) -> Svg:
     xs, ys = {x for x, _ in time}, {y for _, y in time}
     low_x, high_x, low_y, high_y = min(xs), max(xs), min(ys), max(ys)
     needed = LEFT + (high_x - low_x) * STEP + RIGHT
+    origin = _origin(plan)
+    blocks = {point: _blocks(plan, origin, axes) for point, axes in found.points.items()}
+    several = len({*blocks.values()}) > 1
     title, words = f"Lines of equal time, {_time(plan)}", _where(found, names)
+    if several:
+        words += "; thick lines part folds, which run one after another"
     width, height = max(LEAST_WIDTH, needed, heading_width(title, words)), TOP + (high_y - low_y) * STEP + BOTTOM
 
     def at(x: float, y: float) -> Position:
@@ -73,7 +79,10 @@ def wavefronts_svg(plan: Plan) -> Svg:
     first, last = min(time.values()), max(time.values())
     for point in sorted(time):
         share = (time[point] - first) / max(1, last - first)
-        parts += _dot(*at(*point), time[point], share, _hint(plan, found.points[point], time[point]))
+        fold = f", block {', '.join(map(str, blocks[point]))}" if several else ""
+        parts += _dot(*at(*point), time[point], share, _hint(plan, found.points[point], time[point]) + fold)
+    if several:
+        parts.append(path(_borders(blocks, at), "outline", hint="border of folds"))
     left, bottom = at(low_x, high_y)
     parts += [text(at(v, 0)[0], bottom + RADIUS + 22, str(v), "faint", anchor="middle") for v in range(low_x, high_x + 1)]
     middle = at((low_x + high_x) / 2, 0)[0]
@@ -81,7 +90,35 @@ def wavefronts_svg(plan: Plan) -> Svg:
     if found.down is not None:
         parts += [text(left - RADIUS - 16, at(0, v)[1] + 4, str(v), "faint", anchor="end") for v in range(low_y, high_y + 1)]
         parts.append(text(14, TOP - 22, f"{names[found.down]} ↓", font=Font(13)))
-    return picture(parts, width, height, f"{mapping_text(plan)}: the cycles of {len(time)} instances", "wavefronts")
+    folds = f" in {len({*blocks.values()})} of {plan.folds.number:,} folds" if several else ""
+    return picture(parts, width, height, f"{mapping_text(plan)}: the cycles of {len(time)} instances{folds}", "wavefronts")
+
+
+def _origin(plan: Plan) -> Vector:
+    """Returns the coordinates x, y that the mapping gives to the first PE of the first blocks of rows and columns."""
+    first, shape = next(fold_points(plan.folds)), plan.folds.shape
+    numbers = first.number[len(first.number) - len(shape) :]
+    return tuple(corner - number * length for corner, number, length in zip(first.corner, numbers, shape))
+
+
+def _blocks(plan: Plan, origins: Vector, axes: Vector) -> Vector:
+    """Returns the numbers of the blocks of rows and columns, that is the fold, in which an instance runs. origins: as `_origin` says."""
+    shape = plan.folds.shape
+    places = (sum(c * v for c, v in zip(row, axes)) for row in plan.mapping.space)
+    return tuple((place - origin) // length for place, origin, length in zip(places, origins, shape))
+
+
+def _borders(blocks: dict[tuple[int, int], Vector], at: Callable[[float, float], Position]) -> str:
+    """Returns the SVG path of the sides between neighbouring points of different folds."""
+    sides = []
+    for (x, y), own in sorted(blocks.items()):
+        if blocks.get((x + 1, y), own) != own:
+            left, top = at(x + 0.5, y - 0.5)
+            sides.append(f"M{left:.1f},{top:.1f}v{STEP}")
+        if blocks.get((x, y + 1), own) != own:
+            left, top = at(x - 0.5, y + 0.5)
+            sides.append(f"M{left:.1f},{top:.1f}h{STEP}")
+    return "".join(sides)
 
 
 def section_of(plan: Plan) -> PlaneSection:
