@@ -31,6 +31,7 @@ QUICK = frozenset(
     codegen/test_histories.py
     codegen/test_regressions.py
     defects/test_defects.py
+    docs/test_bibliography.py
     docs/test_contributing.py
     docs/test_glossary.py
     drawing/test_labels.py
