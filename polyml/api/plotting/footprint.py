@@ -17,4 +17,4 @@ def drawn(of: object, what: str, sizes: Mapping[str, int], at: str = "") -> Svg:
     problem = schedule.problem
     with problem.alone():
         values = call_sizes(problem.scop, sizes)
-        return footprint_svg(footprints(problem.scop, problem.dependences, schedule.tree, values, at))
+        return footprint_svg(footprints(problem.scop, schedule.tree, values, at))
