@@ -36,6 +36,7 @@ QUICK = frozenset(
     docs/test_glossary.py
     drawing/test_labels.py
     drawing/test_log_axes.py
+    explorer/test_steps.py
     frontend/parsing/test_source_text.py
     frontend/test_captures.py
     frontend/test_errors.py

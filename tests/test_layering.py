@@ -77,6 +77,7 @@ LAYERS = (
     ("performance",),
     ("tune.tiles",),
     ("remarks",),
+    ("explorer",),
     ("report",),
     ("report.gpu",),
     ("remarks.formats",),
@@ -90,13 +91,13 @@ LAYERS = (
     ("api.calls",),
     ("api.inspecting",),
     ("api.explaining",),
-    ("api",),
+    ("api", "api.exploring"),  # the method below, the page that it makes above
     ("api.plotting",),
     ("api.notebook",),
     ("ops",),
     ("defects",),
     ("cli.inputs",),
-    ("cli.commands", "cli.commands.explaining"),
+    ("cli.commands", "cli.commands.explaining", "cli.commands.pages"),
     ("cli", "__main__"),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}

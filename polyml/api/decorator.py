@@ -26,6 +26,7 @@ from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisati
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.explained import Explained
 from polyml.api.explaining import words
+from polyml.api.exploring.explorable import Explorable
 from polyml.api.function import KernelReference, given_to
 from polyml.api.reports import Reported
 from polyml.api.status import KernelStatus, ProcessStatus
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 _RECENT = 8  # entries tried natively before Python looks at the arguments
 
 
-class Kernel(Explained, Reported):
+class Kernel(Explorable, Explained, Reported):
     """A kernel is a function that polyml compiles on its first call for each combination of argument types.
 
     py_func: the Python function.

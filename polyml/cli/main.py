@@ -13,6 +13,7 @@ from polyml.cli.inputs.command_specs import (
     BenchSpec,
     CallSpec,
     ExplainSpec,
+    ExploreSpec,
     ReportFiles,
     ReportSpec,
     RunSpec,
@@ -227,6 +228,27 @@ def schedule(
     from polyml.cli.commands.schedule import schedule
 
     schedule(call, ScheduleFiles(save, load, as_json), start, target, settings)
+
+
+@main.command()
+@options.call
+@gathered(
+    "wanted",
+    ExploreSpec,
+    click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write the page instead of serving it."),
+    click.option("--from", "start", type=click.Choice(["source", "auto"]), default="source", help="auto: what the compiler finds."),
+    click.option("--load", metavar="FILE", help="Begin with the schedule of a file."),
+    click.option("--size", multiple=True, metavar="NAME=INTEGER", help="A size of the picture, as in --size A_0=6."),
+    click.option("--tile", multiple=True, type=Whole(2, 4_096), metavar="INTEGER", help="A tile size that the page knows."),
+    click.option("--port", type=Whole(0, 65_535), default=0, show_default=True, help="Of the page's address; 0: any."),
+    click.option("--browser", is_flag=True, help="Open the page in a browser."),
+)  # fmt: skip
+@options.number_settings
+def explore(call: CallSpec, wanted: ExploreSpec, settings: Settings) -> None:
+    """Make a page on which a kernel's schedule is explored and changed."""
+    from polyml.cli.commands.pages.explore import explore
+
+    explore(call, wanted, settings)
 
 
 @main.command()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyml.codegen.ir.program import CannotRunTogether, Program
+from polyml.codegen.ir.program import CannotRunTogether
 from polyml.errors import ScheduleError
 from polyml.frontend import syntax
 from polyml.pass_manager import Pass
@@ -84,8 +84,8 @@ def problem_of(
     alone: makes a context in which no other thread uses isl.
     """
 
-    def of_tree(tree: isl.Schedule, emits: str = TEXT) -> Program:
-        return _generated(problem, model, tree, wanted, PassRunner(), emits).program
+    def of_tree(tree: isl.Schedule, emits: str = TEXT) -> Generated:
+        return _generated(problem, model, tree, wanted, PassRunner(), emits)
 
     sizes = model.typical if sized or model.expands else None
     types = model.typed.types

@@ -8,6 +8,7 @@ meant to be imported from here.
 from polyml.polyhedra.bounds import (
     NoNumber,
     bounded,
+    difference_range,
     dimension_minima,
     extremes,
     is_within,
@@ -190,6 +191,7 @@ __all__ = [
     "conjunctions",
     "count_tiles",
     "differ",
+    "difference_range",
     "dimension",
     "dimension_minima",
     "dimensions",

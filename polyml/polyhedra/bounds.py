@@ -114,3 +114,18 @@ def is_within(values: isl.Set, length: int) -> bool:
         found = _range(distances.project_out_all_params(), 0)
         return found is not None and found[1] < length
     return spread.is_int() and spread.to_python() < length
+
+
+def difference_range(pairs: isl.Map, dim: int) -> tuple[int | None, int | None]:
+    """Returns the (minimum, maximum) of j[dim] - i[dim] over all pairs { S[i] -> T[j] }; None where there is none.
+
+    >>> difference_range(isl.Map("[N] -> { S[t, i] -> T[t2, i2] : t < t2 < N and i2 = i + 1 and 0 <= i < N }"), 0)
+    (1, None)
+    """
+    known = pairs.project_out_all_params()
+    for kind in (_D.in_, _D.out):
+        for other in reversed([d for d in range(known.dim(kind)) if d != dim]):
+            known = known.project_out(kind, other, 1)
+    deltas = known.reset_tuple_id(_D.in_).reset_tuple_id(_D.out).deltas().coalesce()
+    low = deltas.dim_min(0).min_val().to_python() if deltas.dim_min_val(0).is_int() else None
+    return low, deltas.dim_max(0).max_val().to_python() if deltas.dim_max_val(0).is_int() else None

@@ -40,15 +40,18 @@ class Spec:
     guessed: str = ""
 
 
-def sizes_from(definitions: Sequence[str]) -> dict[str, int]:
-    """Returns {name: size} from the texts of -D options, such as "N=1000". Raises ConfigError for any other text."""
+def sizes_from(definitions: Sequence[str], option: str = "-D") -> dict[str, int]:
+    """Returns {name: size} from the texts of options, such as "N=1000". Raises ConfigError for any other text.
+
+    option: its name, for messages.
+    """
     sizes = {}
     for text in definitions:
         name, equals, value = text.partition("=")
         size = whole_number(value, -_MOST, _MOST)
         if not equals or not name.isidentifier() or size is None:
-            notes = ["expected NAME=INTEGER, as in -D N=1000", "the integer has at most 64 bits"]
-            raise ConfigError(f"-D does not take {shown(text)}", notes=notes[: 1 + (len(value) > 18)])
+            notes = [f"expected NAME=INTEGER, as in {option} N=1000", "the integer has at most 64 bits"]
+            raise ConfigError(f"{option} does not take {shown(text)}", notes=notes[: 1 + (len(value) > 18)])
         sizes[name] = size
     return sizes
 

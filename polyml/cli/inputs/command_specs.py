@@ -74,6 +74,28 @@ class ScheduleFiles:
 
 
 @dataclass(frozen=True)
+class ExploreSpec:
+    """An explore spec says what page `polyml explore` makes.
+
+    html: the file that it is written to; None: it is served.
+    start: "auto" for the schedule that the compiler finds, or "source" for the source's order.
+    load: the file of a schedule to begin with; None: there is none.
+    size: sizes that the picture is drawn for, each NAME=INTEGER.
+    tile: sizes of tiles that a saved page knows; (): the usual ones.
+    port: on which the page is served; 0: any that is free.
+    browser: whether the page is opened in a browser.
+    """
+
+    html: str | None
+    start: str
+    load: str | None
+    size: tuple[str, ...]
+    tile: tuple[int, ...]
+    port: int
+    browser: bool
+
+
+@dataclass(frozen=True)
 class ShowSpec:
     """A show spec says what `polyml show` prints.
 

@@ -24,17 +24,23 @@ def text(program: Program) -> str:
             together c1 = 0 .. 15 (2 vectors of 8), c1 <= M - 1:
                 C[c0, c1] = beta*C[c0, c1]  # S0
     """
-    scop = program.scop
-    lines = [f"def {scop.name}({', '.join(scop.params)}):"]
-    lines += [_STEP + parameter_text(p) for p in scop.parameters if p.is_size]
-    printer = InstancePrinter(scop)
-    lines += [_STEP + line for line in printer.allocations()]
-    lines += [f"{_STEP}{name} = phase({array})" for name, array in program.phases.items()]
-    lines += [_STEP + line for node in (*program.before, *program.body) for line in printer.lines(node)]
+    return "\n".join(line for line, _ in marked_lines(program))
+
+
+def marked_lines(program: Program) -> Iterator[tuple[str, tuple[Node, ...]]]:
+    """Yields each line of the program's pseudocode with the node that it is the head of, after the nodes around it; () for a line of
+    no node.
+    """
+    scop, printer = program.scop, InstancePrinter(program.scop)
+    yield f"def {scop.name}({', '.join(scop.params)}):", ()
+    head = [parameter_text(p) for p in scop.parameters if p.is_size]
+    head += [*printer.allocations(), *(f"{name} = phase({array})" for name, array in program.phases.items())]
+    yield from ((_STEP + line, ()) for line in head)
+    for node in (*program.before, *program.body):
+        yield from ((_STEP + line, path) for line, path in printer.marked(node))
     if scop.results:
         comma = "," if scop.result_is_tuple and len(scop.results) == 1 else ""
-        lines.append(f"{_STEP}return {', '.join(r.array for r in scop.results)}{comma}")
-    return "\n".join(lines)
+        yield f"{_STEP}return {', '.join(r.array for r in scop.results)}{comma}", ()
 
 
 def program_data(program: Program) -> dict:
@@ -57,13 +63,18 @@ class InstancePrinter:
 
     def lines(self, node: Node) -> Iterator[str]:
         """Yields the lines of a node as pseudocode, with its body indented."""
+        return (line for line, _ in self.marked(node))
+
+    def marked(self, node: Node, around: tuple[Node, ...] = ()) -> Iterator[tuple[str, tuple[Node, ...]]]:
+        """Yields the lines of a node as `lines` does, each with the node that it is the head of, after the nodes around it."""
+        path = (*around, node)
         if isinstance(node, Instance):
-            yield f"{self.instance(node)}  # {node.statement}"
+            yield f"{self.instance(node)}  # {node.statement}", path
             return
-        yield _head(node)
+        yield _head(node), path
         for inner in node.body:
-            for line in self.lines(inner):
-                yield _STEP + line
+            for line, inside in self.marked(inner, path):
+                yield _STEP + line, inside
 
     def instance(self, node: Instance) -> str:
         """Returns the assignment of an instance as text: its statement with iterators replaced by the instance's point."""

@@ -12,14 +12,18 @@ from dataclasses import dataclass, field, replace
 GROUP_EFFORT = 10_000  # the effort of a module, beside which what LLVM does once per module is small
 
 
+Run = tuple[str, tuple[str, ...]]  # a statement, and the names that the loops around it have in the schedule, outermost first
+
+
 @dataclass
 class BasicBlock:
-    """A BasicBlock is a basic block of LLVM: its label, phis, other instructions, and terminator."""
+    """A BasicBlock is a basic block of LLVM: its label, phis, other instructions, terminator, and the instances that run in it."""
 
     label: str
     lines: list[str] = field(default_factory=list)
     phis: list[str] = field(default_factory=list)
     terminator: str = ""
+    runs: set[Run] = field(default_factory=set)
 
 
 class FunctionBuilder:
@@ -83,12 +87,14 @@ class Unit:
     definition: its LLVM text.
     declarations: { name -> declaration } of the functions that it calls; some are whole definitions.
     effort: an estimate of how long it takes to compile, in characters of text that is optimised.
+    runs: { label of a block -> what runs in it }, for blocks in which instances of statements run.
     """
 
     name: str
     definition: str
     declarations: Mapping[str, str]
     effort: float
+    runs: Mapping[str, frozenset[Run]] = field(default_factory=dict)
 
 
 def text(units: Sequence[Unit]) -> str:

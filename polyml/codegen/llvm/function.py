@@ -50,7 +50,8 @@ class Body(ElementAccess):
         """Adds the function, whose text is now complete, to the module's functions, and calls `Module.finished` with it."""
         text = self.fn.text()
         effort = len(text) * (UNOPTIMIZED_EFFORT if self.fn.attributes == UNOPTIMIZED else 1.0)
-        self.module.units.append(Unit(self.name, text, self.declared, effort))
+        runs = {block.label: frozenset(block.runs) for block in self.fn.blocks if block.runs}
+        self.module.units.append(Unit(self.name, text, self.declared, effort, runs))
         self.module.finished(self.module.units[-1])
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
@@ -60,6 +61,7 @@ class Body(ElementAccess):
         handed = NOTHING
         for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
+                self.fn.current.runs.add((node.statement, tuple(n.name for n in self.path if isinstance(n, Loop))))
                 self.statements.instance(node)
                 self.repeats |= any(isinstance(n, Loop) for n in self.path)
             elif isinstance(node, Loop):

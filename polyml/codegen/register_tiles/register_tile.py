@@ -265,7 +265,9 @@ def _ranged(
             nodes.extend(_loop(plan, level + 1, (*active, replace(jammed, base=first))))
         elif not length.is_constant or length.constant >= width:
             body = _loop(plan, level + 1, (*active, jammed))
-            nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body, resumes=resumes))
+            nodes.append(
+                Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body, name=loop.name, resumes=resumes)
+            )
             resumes = stepped
         whole = extremum("max", [Affine(0), floor_div(length, width)])
         first = first + whole * width
@@ -281,10 +283,10 @@ def _ranged(
             if not plan.reduces:
                 return (*nodes, *_loop(plan, level + 1, (*active, jammed)))
             body = _loop(plan, level + 1, (*active, replace(jammed, base=variable(once))))
-            return (*nodes, Loop(once, (first, *lower), upper, narrow, body, resumes=resumes))
+            return (*nodes, Loop(once, (first, *lower), upper, narrow, body, name=loop.name, resumes=resumes))
         jammed = replace(jammed, base=variable(once))
         body = _loop(plan, level + 1, (*active, jammed))
-        nodes.append(Loop(once, (first, *lower), upper, lanes, body, resumes=resumes))
+        nodes.append(Loop(once, (first, *lower), upper, lanes, body, name=loop.name, resumes=resumes))
     else:
         nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active), resumes=resumes))
     return tuple(nodes)
@@ -301,7 +303,7 @@ def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, a
     loop, lanes = plan.loops[level], plan.lanes[level]
     once = f"{loop.var}_{level}s"
     jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", upper), plan.ordered[level])
-    return Loop(once, lower, upper, lanes, _loop(plan, level + 1, (*active, jammed)))
+    return Loop(once, lower, upper, lanes, _loop(plan, level + 1, (*active, jammed)), name=loop.name)
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[JammedLoop, ...]) -> tuple[Node, ...]:

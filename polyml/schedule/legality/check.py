@@ -9,7 +9,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
-from polyml.model.core.dependence import Dependences
+from polyml.model.core.dependence import NONE, Dependences
 from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.legality.proof import carries_none, keeps, runs_once
@@ -186,6 +186,20 @@ def check_together(schedule: isl.Schedule, scop: Scop, dependences: Dependences,
             _refuse_carried(band, relaxed(), scop, dependences, "unrolled and jammed")
         if directives.vectorize:
             _refuse_carried(band, relaxed(), scop, dependences, "run in lanes")
+
+
+def broken_pairs(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> isl.UnionMap:
+    """Returns { S[i] -> T[j] }, all pairs for which `check_legal`, `check_parallel` or `check_together` refuses a schedule that runs
+    every instance once.
+    """
+    relaxed, root = relaxed_validity(dependences, scop, reductions), schedule.get_root()
+    order = schedule.get_map().intersect_domain(schedule.get_domain())
+    found = [violated(order, relaxed), *(carried(band, relaxed) for band, _ in _bands_together(root))]
+    for node, partial in _parallel_bands(root):
+        found.append(carried(node, _validity_in(node, partial, scop, dependences, reductions)))
+    return polyhedra.union(found, NONE)
 
 
 def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, dependences: Dependences, what: str) -> None:

@@ -56,19 +56,18 @@ def _lines(scop: Scop, node: Node) -> Iterator[str]:
             yield f"{name}[{', '.join(statement.iterators)}]: {statement_text(statement)}"
     elif isinstance(node, Loop):
         words = ", ".join(node.directives.words())
-        yield f"for {node.name}{_counts(scop, node)}:{f'  # {words}' if words else ''}"
+        yield f"for {node.name}{counts(scop, node)}:{f'  # {words}' if words else ''}"
         yield from (_STEP + line for line in _lines(scop, node.body))
     else:
-        shared = _in_several(node)
-        for part in node.parts:
-            if shared & {*statements(part.body)}:
-                yield f"if {_condition(scop, part)}:"
+        for part, condition in zip(node.parts, conditions(scop, node)):
+            if condition:
+                yield f"if {condition}:"
                 yield from (_STEP + line for line in _lines(scop, part.body))
             else:
                 yield from _lines(scop, part.body)
 
 
-def _counts(scop: Scop, loop: Loop) -> str:
+def counts(scop: Scop, loop: Loop) -> str:
     """Returns what the loop counts, such as " = i - i % 32"; "" where that is the iterator that the loop is named by."""
     counted: dict[str, list[str]] = {}
     for piece in sorted(pieces(loop.member), key=lambda p: p.domain().get_tuple_name()):
@@ -81,6 +80,12 @@ def _counts(scop: Scop, loop: Loop) -> str:
         return f" = {next(iter(counted))}"
     told = (f"{text} of {', '.join(names)}" for text, names in counted.items())
     return f" = {'; '.join(told)}"
+
+
+def conditions(scop: Scop, node: Block) -> list[str]:
+    """Returns for each part of a block the condition under which instances run in it; "" where it has all of its statements."""
+    shared = _in_several(node)
+    return [_condition(scop, part) if shared & {*statements(part.body)} else "" for part in node.parts]
 
 
 def _in_several(node: Block) -> set[str]:

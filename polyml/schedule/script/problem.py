@@ -34,7 +34,8 @@ class Problem:
     sizes: values of parameters for which code is generated; None: for any.
     sized: whether code depends on these values for more than the sizes of expanded arrays.
     related: relations between sizes that code takes for granted.
-    generate: from a tree to its program; it raises ScheduleError for directives that cannot be followed.
+    generate: from a tree to the code that is generated for it, which has the program; it raises ScheduleError for directives that
+        cannot be followed.
     alone: a context in which no other thread uses isl, whose state is the process's.
     on_gpu: whether the kernel runs on a GPU, so that marks put loops in grids of blocks and threads.
     """

@@ -69,6 +69,7 @@ class Schedule(GpuSteps):
     saved: the schedule as texts, for which isl is not needed.
     steps: how many steps lead from the script's first schedule to this one.
     launch: a statement of the launch of the last `grid`, to which `block` and `items` belong; "" before any.
+    is_proved: whether steps are proved; `unproved` gives a schedule whose steps are not.
     """
 
     problem: Problem
@@ -76,6 +77,7 @@ class Schedule(GpuSteps):
     saved: file.Saved
     steps: int = 0
     launch: str = ""
+    is_proved: bool = True
 
     @cached_property
     def loops(self) -> Node:
@@ -330,7 +332,7 @@ class Schedule(GpuSteps):
         return transforms.direct(tree, loop, change)
 
     def _changed(self, step: str, change: Callable[[Node], Node]) -> Schedule:
-        """Returns the schedule after a step, proved legal; raises ScheduleError or IllegalSchedule with the step in its message.
+        """Returns the schedule after a step, proved legal unless this one is `unproved`; raises ScheduleError or IllegalSchedule with the step in its message.
 
         step: the text of the step, for messages.
         change: from the loops to the changed loops.
@@ -340,8 +342,9 @@ class Schedule(GpuSteps):
             try:
                 with budget(OPERATIONS):
                     tree = loops.write(problem.scop.domain, change(before))
-                changed = replace(schedule(problem, tree), steps=self.steps + 1, launch=self.launch)
-                problem.check(changed.tree)
+                changed = replace(schedule(problem, tree), steps=self.steps + 1, launch=self.launch, is_proved=self.is_proved)
+                if self.is_proved:
+                    problem.check(changed.tree)
                 return changed
             except ScheduleError as refused:
                 raise self._refused(step, refused.message, refused.notes) from None
@@ -349,6 +352,13 @@ class Schedule(GpuSteps):
                 raise self._illegal(step, refused) from None
             except BudgetExceeded as exceeded:
                 raise self._refused(step, f"the step takes too long ({exceeded})") from None
+
+    def unproved(self) -> Schedule:
+        """Returns the schedule with steps that are not proved, to look at the orders that they would give.
+
+        What `with_schedule` and `load_schedule` take is proved again, so that no such order runs.
+        """
+        return replace(self, is_proved=False)
 
     def _in_launch(self, loop: str) -> Schedule:
         return replace(self, launch=loops.statements(transforms.find(self.loops, loop)[1])[0])

@@ -22,6 +22,7 @@ from polyml.codegen.ir.program import Jam, Program
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.performance.throughput import cycles_of
 from polyml.performance.trip_counts import Site, executions
+from polyml.pipeline.generate import Generated
 from polyml.schedule.script.schedule import NOTHING
 from polyml.tune.tiles.estimates import MARGIN, Candidate, Estimates, TunedNest
 from polyml.tune.tiles.reciprocals import expected
@@ -174,10 +175,11 @@ class TileSearch:
         sizes, made = candidate.sizes, self._tiled(candidate.sizes)
         found[sizes] = candidate
         try:
-            program = self._source.problem.generate(made.tree, NOTHING)
+            generated = self._source.problem.generate(made.tree, NOTHING)
         except (IllegalSchedule, ScheduleError):
             return
-        assert isinstance(program, Program), "the program of a problem"
+        assert isinstance(generated, Generated), "the code of a problem for a processor"
+        program = generated.program
         places = placed(program, self._sizes, addresses=self._addresses)
         sites = executions(program, self._sizes, places)
         instructions = cycles_of(sites, program, places, rates.vector_bytes).on(1) / rates.clock

@@ -1,0 +1,1 @@
+"""Pages that explore and steer kernels: `Kernel.explore`."""

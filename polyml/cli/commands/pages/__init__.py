@@ -1,0 +1,1 @@
+"""Subcommands that make pages on which a reader works: `explore`."""
