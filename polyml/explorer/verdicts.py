@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -53,7 +53,7 @@ def verdict(schedule: Schedule, step: Step) -> Verdict:
     except ScheduleError as refused:
         return Verdict(step, REFUSED, _told(refused.message), refused.notes)
     except IllegalSchedule as illegal:
-        made = step.applied(schedule.unproved())
+        made = step.applied(replace(schedule, is_proved=False))
         with schedule.problem.alone():
             problem = made.problem
             broken = broken_pairs(made.tree, problem.scop, problem.dependences, problem.reductions)

@@ -69,7 +69,7 @@ class Schedule(GpuSteps):
     saved: the schedule as texts, for which isl is not needed.
     steps: how many steps lead from the script's first schedule to this one.
     launch: a statement of the launch of the last `grid`, to which `block` and `items` belong; "" before any.
-    is_proved: whether steps are proved; `unproved` gives a schedule whose steps are not.
+    is_proved: whether steps are proved; `with_schedule` and `load_schedule` prove in any case.
     """
 
     problem: Problem
@@ -128,8 +128,7 @@ class Schedule(GpuSteps):
 
         The new loop has the name of the first one. It runs iterations of equal value together; `shift` changes which ones meet.
         """
-        names = (first, *others)
-        return self._changed(f"fuse({_words(*names)})", lambda tree: transforms.fuse(tree, names))
+        return self._changed(f"fuse({_words(first, *others)})", lambda tree: transforms.fuse(tree, (first, *others)))
 
     def distribute(self, loop: str, after: str | None = None) -> Schedule:
         """Returns the schedule with a loop of its own for each part of a loop's body (loop distribution, fission).
@@ -288,8 +287,7 @@ class Schedule(GpuSteps):
         def change(tree: Node) -> Node:
             if not transforms.find(tree, loop)[1].directives.tile:
                 names = zip(transforms.addresses(tree), loops.loops(tree))
-                tiles = ", ".join(name for name, (_, each) in names if each.directives.tile)
-                notes = [f"loops over tiles: {tiles or 'none'}"]
+                notes = [f"loops over tiles: {', '.join(name for name, (_, each) in names if each.directives.tile) or 'none'}"]
                 raise ScheduleError(f"isolate takes a loop over tiles, which `{loop}` is not", notes=notes)
             return transforms.direct(tree, loop, lambda directives: replace(directives, isolate=True))
 
@@ -332,7 +330,7 @@ class Schedule(GpuSteps):
         return transforms.direct(tree, loop, change)
 
     def _changed(self, step: str, change: Callable[[Node], Node]) -> Schedule:
-        """Returns the schedule after a step, proved legal unless this one is `unproved`; raises ScheduleError or IllegalSchedule with the step in its message.
+        """Returns the schedule after a step, proved legal where `is_proved`; raises ScheduleError or IllegalSchedule with the step in its message.
 
         step: the text of the step, for messages.
         change: from the loops to the changed loops.
@@ -352,13 +350,6 @@ class Schedule(GpuSteps):
                 raise self._illegal(step, refused) from None
             except BudgetExceeded as exceeded:
                 raise self._refused(step, f"the step takes too long ({exceeded})") from None
-
-    def unproved(self) -> Schedule:
-        """Returns the schedule with steps that are not proved, to look at the orders that they would give.
-
-        What `with_schedule` and `load_schedule` take is proved again, so that no such order runs.
-        """
-        return replace(self, is_proved=False)
 
     def _in_launch(self, loop: str) -> Schedule:
         return replace(self, launch=loops.statements(transforms.find(self.loops, loop)[1])[0])
