@@ -50,8 +50,9 @@ def miss_svg(shown: MissMap, level: int = 0, most: int = MOST) -> Svg:
     parts = [*heading(title, caption), *table]
     panels: list[PlanePanel] = []
     for each in shown.arrays:
-        note = f"  {each.total(level):,} misses"
-        panels += (PlanePanel(grids[each.array], plane, note) for plane in range(len(grids[each.array].planes)))
+        layout = grids[each.array]
+        for plane in range(len(layout.planes)):
+            panels.append(PlanePanel(layout, plane, f"  {_of_plane(each, layout, plane, level):,} misses"))
     panels = placed(panels, top + 20)
     by_name = {each.array: each for each in shown.arrays}
     for panel in panels:
@@ -119,6 +120,12 @@ def _table(shown: MissMap, rows: Sequence[_Row], level: int) -> tuple[list[str],
             for column, (end, value) in enumerate(zip(ends, row.numbers))
         ]
     return parts, ends[-1] + 18, TOP + 20 + ROW * len(drawn)
+
+
+def _of_plane(each: ArrayMisses, layout: Grid, plane: int, level: int) -> int:
+    """Returns the misses of the lines of memory that begin in a plane."""
+    own = (line for line, first in each.firsts.items() if (cell := layout.cell(first)) is not None and cell.plane == plane)
+    return sum(each.misses[line][level] for line in own)
 
 
 def _cell(each: ArrayMisses, layout: Grid, level: int, hottest: int, cell: Cell) -> tuple[str, str, str, str]:

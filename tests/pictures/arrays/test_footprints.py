@@ -175,6 +175,9 @@ def test_sizes_of_arrays_are_the_least_that_calls_may_have_or_those_given():
     assert call_sizes(scop, {**SIZES, "B_0": 6})["B_0"] == 6
     with pytest.raises(ConfigError, match="no call may have"):
         call_sizes(scop, {**SIZES, "B_0": 3})
+    assert call_sizes(scop, {}, 64, 10_000)["C_0"] == 16 and call_sizes(scop, {"C_1": 1}, 64, 10_000)["C_0"] == 64
+    with pytest.raises(ConfigError, match="too many instances"):
+        call_sizes(scop, {"C_0": 64, "C_1": 64, "A_1": 64}, 64, 10_000)
     with pytest.raises(ConfigError, match="there is no size 'Q'"):
         polyml.plot(of_gemm(), "footprints", {"Q": 3})
 

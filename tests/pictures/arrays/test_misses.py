@@ -122,6 +122,8 @@ def test_sums_are_the_simulator_s_totals(name):
         svg = miss_svg(shown, level, most=100_000)
         drawn = sum(each for (each,) in numbers(svg, "data-element"))
         assert drawn == sum(expected.values())
+        titles = [int(number.replace(",", "")) for number in re.findall(r">\S.*?\s([\d,]+) misses</text>", svg)]
+        assert sum(titles) == drawn  # of each array, or of each of its planes
         assert sum(row[level] for row in numbers(svg, "data-line")) == drawn or "rows are shown" in svg
 
 
