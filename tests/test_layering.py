@@ -12,6 +12,7 @@ LAYERS = (
     ("reading",),
     ("polyhedra",),
     ("quasi_affine",),
+    ("drawing",),
     ("machines",),
     ("config", "debug", "pass_manager"),
     ("frontend",),

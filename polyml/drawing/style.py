@@ -18,6 +18,7 @@ COLOURS = {  # name -> (light, dark); units have a fill and a border
     "line": ("#c3cad1", "#434c56"),
     "idle": ("#f4f6f8", "#1c2127"),
     "idle border": ("#d5dade", "#363e47"),
+    "wrong": ("#c8102e", "#ff5c72"),
     "active": ("#d8eafb", "#16395a"),
     "active border": ("#3d7fb8", "#5aa5e0"),
     "preload": ("#fcedc8", "#4a3a10"),
@@ -88,6 +89,11 @@ def _rules(palette: Palette) -> str:
         ".now": f"stroke:{colours['ink']};stroke-width:1.5",
     }
     rules["circle.point"] = f"fill:{colours['active border']};stroke:{colours['active border']};stroke-width:1.2"
+    rules[".point.outside"] = f"fill:{colours['idle']};stroke:{colours['faint']}"
+    rules[".plain>rect"] = f"fill:{colours['paper']};stroke:{colours['line']}"
+    rules[".point.later+text"] = f"fill:{colours['faint']}"
+    rules[".point.later"] = "fill-opacity:.04!important"
+    rules[".in-group"] = f"fill:{colours['paper']}"
     rules[".arrow"] = "fill:none;stroke-width:1.4"
     rules[".tile"] = f"fill:none;stroke:{colours['ink']};stroke-width:1.4"
     rules[".cell"] = f"stroke:{colours['line']};stroke-width:.6;fill:{colours['paper']}"
@@ -112,6 +118,9 @@ def _rules(palette: Palette) -> str:
         rules[f".mark.m{number}"] = f"stroke:{colour}"
         rules[f".mark.measured.m{number},.{ROOT} .mark.bound.m{number}"] = f"fill:{colour};stroke:{colour}"
         rules[f".arrow.a{number},.{ROOT} .curve.a{number}"] = f"stroke:{colour}"
+        rules[f".point.s{number}"] = f"fill:{colour};stroke:{colour}"
+    rules[".arrow.wrong"] = f"stroke:{colours['wrong']};stroke-width:2.2"
+    rules[".wrong-head"] = f"fill:{colours['wrong']}"
     for phase in PHASES:
         fill, border = colours[phase], colours[f"{phase} border"]
         rules[f".{phase}>rect"] = f"fill:{fill};stroke:{border}"

@@ -1,4 +1,4 @@
-"""What a picture of a nest shows, as values: instances, dependences between them, the order in which they run, and tiles.
+"""Pictures of nests as values, from sets and relations.
 
 { S0[i, j] : 0 <= i, j < 3 }   ->   the points (0, 0), (0, 1), ..., in the order of the schedule
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property
 
 import islpy as isl
 
@@ -16,134 +16,115 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.printer import statement_text
 from polyml.model.core.scop import Scop
 from polyml.pictures.direct_dependences import direct_dependences
+from polyml.pictures.nest_groups import phases, threads
+from polyml.pictures.nest_tiles import tiles_of
+from polyml.pictures.nest_values import (
+    DEPENDENCES,
+    DOMAIN,
+    STEP,
+    THREADS,
+    TILES,
+    WAVEFRONTS,
+    Arrow,
+    NestPicture,
+    StatementPoints,
+)
 from polyml.polyhedra.points import Instance, points
-from polyml.schedule.tree import loop_tree
+from polyml.schedule.replay.nests import Order
 
 MOST = 2_000  # instances of a picture
-DOMAIN, DEPENDENCES, SCHEDULE, TILES = "domain", "dependences", "schedule", "tiles"
-SUBJECTS = (DOMAIN, DEPENDENCES, SCHEDULE, TILES)
 
 
 @dataclass(frozen=True)
-class StatementPoints:
-    """The instances of a statement as points.
+class Nest:
+    """A nest is a kernel for some sizes, of which pictures are made.
 
-    text: the statement with its subscripts.
-    points: the values of the iterators, in lexicographic order.
+    validity: { S[i] -> T[j] }, the dependences that an order has to keep.
+    sizes: a value for each parameter.
     """
 
-    name: str
-    iterators: tuple[str, ...]
-    text: str
-    points: tuple[tuple[int, ...], ...]
+    scop: Scop
+    dependences: Dependences
+    validity: isl.UnionMap
+    sizes: Mapping[str, int]
+
+    @cached_property
+    def direct(self) -> tuple[Arrow, ...]:
+        """The direct dependences, by kind, source and sink."""
+        found = direct_dependences(self.scop, self.dependences).items()
+        return tuple(Arrow(kind, *pair) for kind, pairs in found for pair in sorted(points(pairs, **self.sizes)))
+
+    @cached_property
+    def to_be_kept(self) -> tuple[Arrow, ...]:
+        """The direct dependences without those among updates of reductions, whose order is free."""
+        found = direct_dependences(self.scop, self.dependences).items()
+        return tuple(
+            Arrow(kind, *pair) for kind, pairs in found for pair in sorted(points(pairs.intersect(self.validity), **self.sizes))
+        )
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """All instances, in the order of the source."""
+        return [instance for _, instance in sorted((time, instance) for instance, time in self.times(self.scop.schedule.get_map()))]
+
+    def times(self, order: isl.UnionMap) -> Iterator[tuple[Instance, tuple[int, ...]]]:
+        """Yields each instance with its time in an order { S[i] -> [t] }."""
+        for instance, (_, time) in points(order.intersect_domain(self.scop.domain), **self.sizes):
+            yield instance, time
 
 
-@dataclass(frozen=True)
-class Arrow:
-    """An arrow is a dependence between two instances. kind: "flow", "anti" or "output"."""
-
-    kind: str
-    source: Instance
-    sink: Instance
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A tile has the instances of a statement for which all loops over tiles have the same values.
-
-    numbers: these values, outermost first.
-    is_full: whether no tile of the statement has more instances.
-    """
-
-    statement: str
-    numbers: tuple[int, ...]
-    points: tuple[tuple[int, ...], ...]
-    is_full: bool
-
-
-@dataclass(frozen=True)
-class NestPicture:
-    """A NestPicture is what a picture of a kernel's instances shows, for some sizes.
-
-    subject: one of SUBJECTS.
-    sizes: {parameter: value}.
-    arrows: where the subject is dependences.
-    times: the place of each instance in the order, from 0 on, where the subject is the schedule or its tiles.
-    tiles: where they are the subject.
-    left_out: how many instances are not shown: the last ones in the order of the source.
-    """
-
-    kernel: str
-    subject: str
-    sizes: dict[str, int]
-    statements: tuple[StatementPoints, ...]
-    arrows: tuple[Arrow, ...] = ()
-    times: Mapping[Instance, int] | None = None
-    tiles: tuple[Tile, ...] = ()
-    left_out: int = 0
-
-
-def nest_picture(
-    scop: Scop, dependences: Dependences, tree: isl.Schedule, subject: str, sizes: Mapping[str, int], most: int = MOST
-) -> NestPicture:
+def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> NestPicture:
     """Returns what a picture of a kernel shows.
 
-    tree: the schedule of which the order and the tiles are shown.
-    subject: one of SUBJECTS.
-    sizes: a value for each parameter.
-    most: how many instances are shown at most.
+    order: of which the times, the tiles and the loops for threads are shown.
+    subject: one of `nest_values.SUBJECTS`.
+    most: how many instances are shown at most: of a picture of dependences the first ones, of others those of every n-th iteration.
     """
-    sizes = dict(sizes)
-    in_source = _in_order(scop.schedule, scop.domain, sizes)
-    shown = in_source[:most]
-    kept = set(shown)
+    found = _with_points(nest, subject, most)
+    kept = {(each.name, point) for each in found.statements for point in each.points}
+    if subject == DEPENDENCES:
+        return replace(found, arrows=tuple(each for each in nest.direct if each.source in kept and each.sink in kept))
+    if subject == DOMAIN:
+        return found
+    times = dict(nest.times(order.schedule_map()))
+    in_order = sorted(kept, key=lambda each: (times[each], each))
+    found = replace(found, times={each: number for number, each in enumerate(in_order)})
+    if subject in (THREADS, WAVEFRONTS):
+        groups = threads(order, nest.sizes) if subject == THREADS else phases(order, nest.sizes, times)
+        return replace(found, groups={each: groups[each] for each in in_order if each in groups})
+    if subject in (TILES, STEP):
+        found = replace(found, tiles=tuple(tiles_of(order, nest.sizes, kept)))
+    if subject == STEP:
+        broken = (each for each in nest.to_be_kept if times[each.source] >= times[each.sink])
+        shown = (replace(each, is_broken=True) for each in broken if each.source in kept and each.sink in kept)
+        return replace(found, arrows=tuple(shown))
+    return found
+
+
+def _with_points(nest: Nest, subject: str, most: int) -> NestPicture:
+    """Returns the picture of a nest with its points alone. subject, most: as for `nest_picture`."""
+    scop, everything = nest.scop, nest.instances
+    stride, shown = 1, everything[:most] if subject == DEPENDENCES else everything
+    lows = _lows(everything)
+    while len(shown) > most:
+        stride += 1
+        shown = [each for each in everything if all((value - low) % stride == 0 for value, low in zip(each[1], lows[each[0]]))]
     by_name: dict[str, list[tuple[int, ...]]] = {name: [] for name in scop.statements}
     for name, point in shown:
         by_name[name].append(point)
     statements = tuple(
-        StatementPoints(s.name, s.iterators, statement_text(s), tuple(sorted(by_name[s.name]))) for s in scop.statements.values()
+        StatementPoints(s.name, s.iterators, statement_text(s), tuple(sorted(by_name[s.name])), stride)
+        for s in scop.statements.values()
     )
-    found = NestPicture(scop.name, subject, sizes, statements, left_out=len(in_source) - len(shown))
-    if subject == DEPENDENCES:
-        return replace(found, arrows=tuple(_arrows(scop, dependences, sizes, kept)))
-    if subject == DOMAIN:
-        return found
-    order = [each for each in _in_order(tree, scop.domain, sizes) if each in kept]
-    times = {each: number for number, each in enumerate(order)}
-    tiles = tuple(_tiles(loop_tree.read(tree, scop.statements), scop, sizes, kept)) if subject == TILES else ()
-    return replace(found, times=times, tiles=tiles)
+    return NestPicture(scop.name, subject, dict(nest.sizes), statements, left_out=len(everything) - len(shown))
 
 
-def _in_order(tree: isl.Schedule, domain: isl.UnionSet, sizes: Mapping[str, int]) -> list[Instance]:
-    """Returns the instances in the order in which a schedule runs them."""
-    pairs = points(tree.get_map().intersect_domain(domain), **sizes)
-    return [instance for _, instance in sorted((time, instance) for instance, (_, time) in pairs)]
-
-
-def _arrows(scop: Scop, dependences: Dependences, sizes: Mapping[str, int], kept: set[Instance]) -> Iterator[Arrow]:
-    for kind, pairs in direct_dependences(scop, dependences).items():
-        for source, sink in sorted(points(pairs, **sizes)):
-            if source in kept and sink in kept:
-                yield Arrow(kind, source, sink)
-
-
-def _tiles(tree: loop_tree.Node, scop: Scop, sizes: Mapping[str, int], kept: set[Instance]) -> Iterator[Tile]:
-    """Yields the tiles of each statement that has loops over tiles around it."""
-    around: dict[str, list[loop_tree.Loop]] = {}
-    for _, loop in loop_tree.loops(tree):
-        if loop.directives.tile:
-            for name in loop_tree.statements(loop):
-                around.setdefault(name, []).append(loop)
-    for name, loops in around.items():
-        own = isl.UnionSet.from_set(scop.statements[name].domain)
-        maps = (isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(own) for loop in loops)
-        found: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        for (_, point), (_, numbers) in points(reduce(isl.UnionMap.flat_range_product, maps), **sizes):
-            if (name, point) in kept:
-                found.setdefault(numbers, []).append(point)
-        most = max(map(len, found.values()), default=0)
-        for numbers in sorted(found):
-            yield Tile(name, numbers, tuple(sorted(found[numbers])), len(found[numbers]) == most)
+def _lows(instances: list[Instance]) -> dict[str, tuple[int, ...]]:
+    """Returns by statement the least value of each iterator."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, point in instances:
+        found[name] = tuple(map(min, found[name], point)) if name in found else point
+    return found
 
 
 def parameters(scop: Scop) -> tuple[str, ...]:

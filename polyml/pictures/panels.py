@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyml.drawing.style import CHARACTER
-from polyml.pictures.nests import StatementPoints
+from polyml.pictures.nest_values import StatementPoints
 
 CELL, LEAST = 34.0, 7.0  # pixels between neighbours, at most and at least
-LONGEST = 780.0  # pixels of a loop, as far as neighbours can be told apart
+LONGEST = 520.0  # pixels of a loop, as far as neighbours can be told apart
 OBLIQUE = (
     0.30,
     -0.22,
@@ -56,7 +56,7 @@ class Panel:
     @property
     def size(self) -> tuple[float, float]:
         """The width and the height of the panel, in pixels."""
-        spans = [high - low for low, high in self.bounds]
+        spans = [(high - low) / self.statement.stride for low, high in self.bounds]
         across, down, oblique = [*reversed(spans), 0, 0, 0][:3]
         width = (across + oblique * OBLIQUE[0]) * self.cell
         height = (down - oblique * OBLIQUE[1]) * self.cell
@@ -65,7 +65,7 @@ class Panel:
     @cached_property
     def cell(self) -> float:
         """Pixels between neighbours: fewer where a loop has many iterations."""
-        return max(min(CELL, LONGEST / max([1, *(high - low for low, high in self.bounds)])), LEAST)
+        return max(min(CELL, LONGEST / max([1, *((high - low) / self.statement.stride for low, high in self.bounds)])), LEAST)
 
     @property
     def title(self) -> str:
@@ -81,9 +81,10 @@ class Panel:
         """Returns where a point is drawn, in pixels; None where it is not."""
         if point[: len(self.fixed)] != self.fixed:
             return None
-        steps = [value - low for value, (low, _) in zip(point[len(self.fixed) :], self.bounds)]
+        stride = self.statement.stride
+        steps = [(value - low) / stride for value, (low, _) in zip(point[len(self.fixed) :], self.bounds)]
         across, down, oblique = [*reversed(steps), 0, 0, 0][:3]
-        highest = (self.bounds[0][1] - self.bounds[0][0]) if len(self.bounds) == DRAWN else 0
+        highest = (self.bounds[0][1] - self.bounds[0][0]) / stride if len(self.bounds) == DRAWN else 0
         x = self.left + MARGIN + self.cell * (across + oblique * OBLIQUE[0])
         y = self.top + self.head + self.cell * (down + (oblique - highest) * OBLIQUE[1])
         return x, y

@@ -8,6 +8,7 @@ import pytest
 
 import polyml
 from polyml import kernels
+from polyml.api.plotting.nest import nest_of, order
 from polyml.pictures.nest_svg import nest_svg
 from polyml.pictures.nests import nest_picture, parameters
 from polyml.polyhedra.points import points
@@ -67,7 +68,7 @@ def test_points_arrows_and_times_are_those_of_the_sets(name):
     instances = points(scop.domain, **sizes)
     drawn, complete = {}, True
     for what in ("domain", "dependences", "schedule"):
-        shown = nest_picture(scop, schedule.problem.dependences, schedule.tree, what, sizes, most=10_000)
+        shown = nest_picture(nest_of(schedule, sizes), order(schedule), what, most=10_000)
         drawn[what] = nest_svg(shown)
         complete = complete and all(len(each.iterators) <= 3 for each in shown.statements)
     found = {each.get("data-instance") for each in elements(drawn["domain"], "point")}
@@ -89,7 +90,7 @@ def test_points_arrows_and_times_are_those_of_the_sets(name):
 def test_a_wrong_arrow_is_found():
     schedule = schedule_of("jacobi_1d")
     scop, sizes = schedule.problem.scop, dict.fromkeys(parameters(schedule.problem.scop), SIZE)
-    svg = nest_svg(nest_picture(scop, schedule.problem.dependences, schedule.tree, "dependences", sizes))
+    svg = nest_svg(nest_picture(nest_of(schedule, sizes), order(schedule), "dependences"))
     planted = re.sub(r'data-sink="S0\[1, 2\]"', 'data-sink="S0[1, 1]"', svg, count=1)
     assert planted != svg
     arrows = {(each.get("data-kind"), each.get("data-source"), each.get("data-sink")) for each in elements(planted, "arrow")}
@@ -119,11 +120,65 @@ def test_tiles_are_those_of_the_schedule():
         assert each.get("data-full") == str(is_full).lower() and (each.get("stroke-dasharray") is None) == is_full
 
 
-def test_large_domains_are_cut_and_say_so():
+def test_a_tile_is_full_where_the_domain_has_all_of_it():
+    def plus(A):
+        for t in range(A.shape[0]):
+            for i in range(1, A.shape[1] - 1):
+                A[t, i] += 1.0
+
+    schedule = polyml.kernel(plus).schedule("source", "f64[:,:]").tile(t=8, i=3)
+    tiles = elements(polyml.plot(schedule, "tiles", {"A_0": 5, "A_1": 8}), "tile")
+    assert [each.get("data-full") for each in tiles] == ["false"] * 3  # 5 of 8 iterations of t
+    tiles = elements(polyml.plot(schedule, "tiles", {"A_0": 16, "A_1": 8}), "tile")
+    assert [each.get("data-full") for each in tiles] == ["false", "true", "false"] * 2  # i from 1 to 6 in tiles of 3: 1-2, 3-5, 6
+
+
+def test_of_large_domains_every_nth_iteration_is_drawn():
     schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int")
     svg = polyml.plot(schedule, "domain", {"A_0": 102, "T": 100})
     label = ElementTree.fromstring(svg).get("aria-label")
+    assert "1,156 instances of 10,000, those of every third iteration, for A_0 = 102, T = 100." in label
+    found = {each.get("data-instance") for each in elements(svg, "point")}
+    assert found == {f"S0[{t}, {i}]" for t in range(0, 100, 3) for i in range(1, 101, 3)}
+
+
+def test_of_dependences_the_first_ones_in_the_sources_order_are_drawn():
+    schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int")
+    svg = polyml.plot(schedule, "dependences", {"A_0": 102, "T": 100})
+    label = ElementTree.fromstring(svg).get("aria-label")
     assert len(elements(svg, "point")) == 2000 and "2,000 instances, the first of 10,000 in the source's order" in label
+
+
+def groups(svg) -> dict[str, int]:
+    return {each.get("data-instance"): int(each.get("data-group")) for each in elements(svg, "point") if each.get("data-group")}
+
+
+def test_wavefronts_are_runs_of_the_parallel_loop():
+    schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int").skew("i", "t", 2).interchange("t", "i").parallel("t")
+    fronts = sorted({i + 2 * t for t in range(5) for i in range(1, 7)})
+    expected = {f"S0[{t}, {i}]": fronts.index(i + 2 * t) for t in range(5) for i in range(1, 7)}
+    assert groups(polyml.plot(schedule, "wavefronts", {"A_0": 8, "T": 5})) == expected
+    times = {front: sorted(t for t in range(5) for i in range(1, 7) if i + 2 * t == front) for front in fronts}
+    threads = {f"S0[{t}, {i}]": times[i + 2 * t].index(t) for t in range(5) for i in range(1, 7)}
+    assert groups(polyml.plot(schedule, "threads", {"A_0": 8, "T": 5})) == threads
+
+
+def test_what_runs_outside_of_parallel_loops_has_no_thread():
+    def two(A, B):
+        for i in range(A.shape[0]):
+            A[i] = A[i] + 1.0
+        for i in range(1, A.shape[0]):
+            B[i] = B[i - 1] + A[i]
+
+    schedule = polyml.kernel(two).schedule("source", "f64[:]", "f64[:]").parallel("S0.i")
+    assert groups(polyml.plot(schedule, "threads", {"A_0": 3})) == {"S0[0]": 0, "S0[1]": 1, "S0[2]": 2}
+    assert groups(polyml.plot(schedule, "wavefronts", {"A_0": 3})) == {
+        **dict.fromkeys(("S0[0]", "S0[1]", "S0[2]"), 0),
+        "S1[1]": 1,
+        "S1[2]": 1,
+    }
+    plain = polyml.kernel(two).schedule("source", "f64[:]", "f64[:]")
+    assert "no loop of this schedule is parallel" in polyml.plot(plain, "threads", {"A_0": 3})
 
 
 def test_pictures_say_in_words_what_they_show():

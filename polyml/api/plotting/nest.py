@@ -9,26 +9,42 @@ from polyml import polyhedra
 from polyml.api.decorator import Kernel
 from polyml.drawing.svg import Svg
 from polyml.errors import ConfigError, PolymlTypeError
+from polyml.model.core.reductions import relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.pictures.nest_svg import nest_svg
-from polyml.pictures.nests import SCHEDULE, TILES, nest_picture, parameters
+from polyml.pictures.nest_values import DEPENDENCES, DOMAIN
+from polyml.pictures.nests import Nest, nest_picture, parameters
 from polyml.polyhedra.parameters import fix
 from polyml.reading.input_limits import shown
+from polyml.schedule.replay.nests import Order, order_of
 from polyml.schedule.script.schedule import Schedule
+from polyml.schedule.tree import loop_tree
 
-_OF_SCHEDULES = (SCHEDULE, TILES)  # for which a kernel's own schedule is drawn, in place of the source's order
+_OF_SOURCE = (DOMAIN, DEPENDENCES)  # for which a kernel is drawn in the source's order, in place of its schedule
 USUAL = 6  # of a size for which none is given
 MOST_INSTANCES = 100_000  # that are looked at
 _MOST_SIZE = 1_000_000
 
 
 def drawn(of: object, what: str, sizes: Mapping[str, int]) -> Svg:
-    """Returns the picture of a kernel or a schedule. what: one of `pictures.nests.SUBJECTS`. Raises what `polyml.plot` raises."""
-    of = as_schedule(of, is_source=what not in _OF_SCHEDULES)
-    problem = of.problem
-    with problem.alone():
-        values = checked_sizes(problem.scop, sizes)
-        return nest_svg(nest_picture(problem.scop, problem.dependences, of.tree, what, values))
+    """Returns the picture of a kernel or a schedule. what: one of `nest_values.SUBJECTS`. Raises what `polyml.plot` raises."""
+    schedule = as_schedule(of, is_source=what in _OF_SOURCE)
+    with schedule.problem.alone():
+        return nest_svg(nest_picture(nest_of(schedule, sizes), order(schedule), what))
+
+
+def nest_of(schedule: Schedule, sizes: Mapping[str, int]) -> Nest:
+    """Returns the nest of a schedule for some sizes, which are checked."""
+    problem = schedule.problem
+    values = checked_sizes(problem.scop, sizes)
+    validity = relaxed_validity(problem.dependences, problem.scop, problem.reductions)
+    return Nest(problem.scop, problem.dependences, validity, values)
+
+
+def order(schedule: Schedule) -> Order:
+    """Returns the order that a schedule gives to the instances of its kernel."""
+    scop = schedule.problem.scop
+    return order_of(loop_tree.read(schedule.tree, scop.statements), scop)
 
 
 def as_schedule(of: object, is_source: bool) -> Schedule:

@@ -12,6 +12,7 @@ from polyml.tracebacks import guarded
 
 if TYPE_CHECKING:
     from polyml.api.decorator import Kernel
+    from polyml.drawing.film import Pictures
     from polyml.drawing.svg import Svg
     from polyml.schedule.script.schedule import Schedule
 
@@ -29,21 +30,29 @@ DRAWN_BY = {  # subject -> the module beside this one whose function `drawn(of, 
     "gpu": "gpu",
     "fusion": "fusion",
     "compilation": "compilation",
+    "threads": "nest",
+    "wavefronts": "nest",
+    "order": "orders",
+    "comparison": "orders",
+    "replay": "orders",
+    "tree": "tree",
 }
 
 
 @guarded
 def plot(
     of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None, *, at: str = "", caches: str = ""
-) -> Svg:
-    """Returns a picture of a kernel or of one of its schedules, as an SVG text that notebooks show.
+) -> Svg | Pictures:
+    """Returns a picture of a kernel or of one of its schedules, as an SVG text that notebooks show; of several pictures, as an HTML text.
 
     Each statement has a panel with a circle for each instance; at most 2,000 are drawn, and the picture says so if there are more. Of statements in
-    more than three loops, one iteration of the outermost loops is drawn.
+    more than three loops, one iteration of the outermost loops is drawn. `docs/nest_pictures.md` shows them.
 
     of: a kernel that has been called, or a schedule of `Kernel.schedule`.
     what: "domain": the instances. "dependences": arrows from each instance to those that depend on it directly, by kind. "schedule": the place of
-        each instance in the order. "tiles": the outlines of tiles, full ones solid and partial ones dashed.
+        each instance in the order. "tiles": the outlines of tiles, full ones solid and partial ones dashed. "threads": the iteration of the
+        parallel loop. "wavefronts": the phases between which threads wait. "order": the schedule with a slider. "comparison": the source's order and
+        the schedule. "replay": the steps from the one to the other. "tree": the schedule tree.
         "footprints": the elements of each array that are read and written, and an outline around those that one tile or instance touches.
         "misses": a heat map of cache misses on the elements of each array, and on the source's lines with their references.
         "gpu": of a kernel whose target is a GPU, the block, warp and thread of each iteration, and what blocks keep in shared memory.

@@ -9,6 +9,7 @@ from fractions import Fraction
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.model.core.printer import integer_text
 from polyml.schedule.replay.nests import Betas, Key, Level, Order, Piece, equal_on
 from polyml.schedule.replay.row_operations import Matrix, RowOperation, operations_to
 from polyml.schedule.replay.steps import Change, Combine, Direct, Insert, Interchange, Remove, Shift
@@ -201,21 +202,15 @@ class _Builder:
         now = self.piece.levels[at].value
         if not equal_on(self.piece.instances, now, wanted.value):
             by = wanted.value.sub(now)
-            self._do(Shift("shift", f"{self._name(at)}, {value_text(by)}", at, by))
+            self._do(Shift("shift", f"{self._name(at)}, {integer_text(by)}", at, by))
 
     def insert(self, at: int, level: Level) -> None:
         """Puts a loop at this position that runs the piece at the level's value."""
-        self._do(Insert("embed", f"{level.name} = {value_text(level.value)}", at, replace(level, words=())))
+        self._do(Insert("embed", f"{level.name} = {integer_text(level.value)}", at, replace(level, words=())))
 
     def remove(self, at: int) -> None:
         """Takes the loop at this position away."""
         self._do(Remove("collapse", self._name(at), at))
-
-
-def value_text(value: isl.PwAff) -> str:
-    """Returns the text of the expression e in { S[i] -> [(e)] }."""
-    text = str(value)
-    return text[text.index("[(", text.index("{")) + 2 :].split(")]")[0]
 
 
 def tile_changes(wanted: Piece, kept: Sequence[int]) -> list[Change]:

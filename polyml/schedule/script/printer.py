@@ -59,9 +59,9 @@ def _lines(scop: Scop, node: Node) -> Iterator[str]:
         yield f"for {node.name}{counts(scop, node)}:{f'  # {words}' if words else ''}"
         yield from (_STEP + line for line in _lines(scop, node.body))
     else:
-        for part, condition in zip(node.parts, conditions(scop, node)):
-            if condition:
-                yield f"if {condition}:"
+        for part, told in zip(node.parts, conditions(scop, node)):
+            if told:
+                yield f"if {told}:"
                 yield from (_STEP + line for line in _lines(scop, part.body))
             else:
                 yield from _lines(scop, part.body)
@@ -84,17 +84,17 @@ def counts(scop: Scop, loop: Loop) -> str:
 
 def conditions(scop: Scop, node: Block) -> list[str]:
     """Returns for each part of a block the condition under which instances run in it; "" where it has all of its statements."""
-    shared = _in_several(node)
-    return [_condition(scop, part) if shared & {*statements(part.body)} else "" for part in node.parts]
+    shared = in_several(node)
+    return [condition(scop, part) if shared & {*statements(part.body)} else "" for part in node.parts]
 
 
-def _in_several(node: Block) -> set[str]:
+def in_several(node: Block) -> set[str]:
     """Returns the names of the statements whose instances are divided among several parts of a block."""
     names = [name for part in node.parts for name in {*statements(part.body)}]
     return {name for name in names if names.count(name) > 1}
 
 
-def _condition(scop: Scop, part: BlockPart) -> str:
+def condition(scop: Scop, part: BlockPart) -> str:
     """Returns the condition under which instances run in a part of a block, as text, statement by statement."""
     found = part.instances.get_set_list()
     told = []

@@ -22,6 +22,7 @@ from polyml.schedule.script import file, printer, transforms
 from polyml.schedule.script.call_site import call_site
 from polyml.schedule.script.gpu_schedule import GpuSteps
 from polyml.schedule.script.problem import OPERATIONS, Problem
+from polyml.schedule.script.tree_svg import tree_svg
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import Node
@@ -90,6 +91,11 @@ class Schedule(GpuSteps):
             return printer.text(self.problem.scop, self.loops)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Returns the drawn tree of the schedule, which notebooks show."""
+        with self.problem.alone():
+            return str(tree_svg(self.problem.scop, self.loops))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and self.saved.order == other.saved.order

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
+from polyml.api.plotting.plot import DRAWN_BY
 from polyml.errors import ConfigError, PolymlTypeError
 
 
@@ -22,7 +23,7 @@ def test_a_kernel_is_drawn_for_its_last_call():
 @pytest.mark.parametrize(
     "given, message, notes",
     [
-        (("colours",), "there is no picture 'colours'", ["expected one of domain, dependences, schedule, tiles"]),
+        (("colours",), "there is no picture 'colours'", [f"expected one of {', '.join(DRAWN_BY)}"]),
         (("domain", {"N": 3}), "there is no size 'N'", ["sizes: A_0"]),
         (("domain", {"A_0": -1}), "A_0 is an integer from 0 to 1,000,000, not -1", []),
         (("domain", {"A_0": 2.5}), "A_0 is an integer from 0 to 1,000,000, not 2.5", []),

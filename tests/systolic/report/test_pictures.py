@@ -1,8 +1,6 @@
 """Pictures of systolic arrays, with the labels of loops enumerated in plain Python; the page in a real browser."""
 
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
@@ -15,6 +13,7 @@ from polyml.systolic.mapping.dataflows import kung_design
 from polyml.systolic.report.pictures.collection import array_svg
 from polyml.systolic.report.pictures.spacetime import spacetime_svg
 from polyml.systolic.simulate.snapshots import frames
+from tests.browser import dom_after
 from tests.cli.running import run
 from tests.systolic.designs import CALLS, cross, fir, history, matmul, matvec, seidel, strided, subsequence, triangular, zeros
 from tests.systolic.joint import JOINT, fdtd, jacobi_2d, lu, trsv
@@ -380,22 +379,9 @@ class Cells(HTMLParser):
             self.into(data)
 
 
-def browser():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-    if found is None:
-        pytest.skip("no browser (chromium, google-chrome) that prints what a page has become is installed")
-    return found
-
-
 def after(tmp_path, report, script):
     """The page's players once the script has run in a browser."""
-    file = tmp_path / "page.html"
-    file.write_text(report.page().replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={tmp_path / 'profile'}"]
-    command = [browser(), *options, "--virtual-time-budget=10000", "--dump-dom", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return Cells(done.stdout).players
+    return Cells(dom_after(tmp_path, report.page(), script)).players
 
 
 def shown_in(player):

@@ -1,0 +1,164 @@
+"""What a panel shows, as SVG elements: axes, points, arrows between points, outlines of tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from polyml.drawing.style import lane
+from polyml.drawing.svg import Font, text
+from polyml.pictures.direct_dependences import KINDS
+from polyml.pictures.nest_legends import BROKEN
+from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, Arrow, NestPicture, Tile
+from polyml.pictures.panels import CELL, Panel
+from polyml.polyhedra.points import Instance, instance_text
+
+RADIUS = {1: 10.0, 2: 10.0, 3: 4.5}  # of a point, by the number of loops that are drawn
+DASHES = {"flow": "", "anti": "6 3", "output": "2 3", BROKEN: ""}  # so that kinds differ without colours
+_CLASS = {**{kind: f"a{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong"}
+_HEADS = {**{kind: f"s{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong-head"}
+_NUMBERED = (SCHEDULE, THREADS, WAVEFRONTS)  # subjects of which points have numbers
+_MOST_TITLES = 2_000  # arrows that tell what they are where the pointer is on them
+_GAP = 1.2  # half of the pixels between the outlines of neighbouring tiles
+_LABELS = 12  # numbers along an axis at most
+
+
+def markers() -> str:
+    """Returns the heads of arrows, one for each kind."""
+    heads = (
+        f'<marker id="polyml-{kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="4.5" markerHeight="4.5" orient="auto">'
+        f'<path class="{_HEADS[kind]}" d="M0,0 L8,4 L0,8 z"/></marker>'
+        for kind in _HEADS
+    )
+    return f"<defs>{''.join(heads)}</defs>"
+
+
+def axes(own: Panel) -> Iterator[str]:
+    """Yields the statement's text above its panel, the names of the loops, and numbers along them."""
+    yield text(own.left + 14, own.top + 14, own.title, "mono")
+    if not own.points or not own.iterators:
+        return
+    bounds, names = own.bounds, own.iterators
+    lows = [low for low, _ in bounds]
+
+    def at(dim: int, value: int) -> tuple[float, float]:
+        corner = [*lows]
+        corner[dim] = value
+        if dim == len(names) - 1 and len(names) > 1:
+            corner[-2] = bounds[-2][1]
+        place = own.place((*own.fixed, *corner))
+        assert place is not None
+        return place
+
+    for dim, name in enumerate(names):
+        low, high = bounds[dim]
+        step = own.statement.stride * max(1, math.ceil((high - low + 1) / own.statement.stride / _LABELS))
+        is_across, is_down = dim == len(names) - 1, dim == len(names) - 2
+        dx, dy = (0.0, 30.0) if is_across else (-27.0, 4.0) if is_down else (-10.0, -8.0)
+        for value in range(low, high + 1, step):
+            x, y = at(dim, value)
+            yield text(x + dx, y + dy, str(value), "faint", anchor="middle", font=Font(10))
+        x, y = at(dim, high)
+        far = (25.0, dy) if is_across else (dx, 25.0) if is_down else (dx + 4, dy - 14)
+        yield text(x + far[0], y + far[1], name, anchor="middle", font=Font(12, bold=True))
+
+
+def points(own: Panel, shown: NestPicture) -> Iterator[str]:
+    """Yields a circle for each point, with its place in the order or its group where these are shown."""
+    radius, last = RADIUS[max(len(own.iterators), 1)], max(len(shown.times or ()) - 1, 1)
+    if shown.times is None:
+        radius = min(radius, 6.0)
+    radius *= own.cell / CELL
+    for point in own.points:
+        instance = own.statement.name, point
+        place = own.place(point)
+        assert place is not None
+        time = None if shown.times is None else shown.times[instance]
+        kind, shade, tone = "point", "", ""
+        told, hint, number = f' data-instance="{instance_text(instance)}"', instance_text(instance), None
+        if time is not None:
+            told, hint = f'{told} data-time="{time}"', f"{hint}, number {time} in the order"
+        if shown.groups is not None:
+            number = shown.groups.get(instance)
+            kind = "point outside" if number is None else f"point s{lane(number)}"
+            told += "" if number is None else f' data-group="{number}"'
+            tone = "number in-group"
+        elif time is not None:
+            number, shade = time, f' style="fill-opacity:{0.15 + 0.85 * time / last:.2f}"'
+            tone = "number on-dark" if time / last > 0.65 else "number"
+        x, y = place
+        yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{told}{shade}><title>{escape(hint)}</title></circle>'
+        if number is not None and radius > 8 and shown.subject in _NUMBERED and number < 1000:
+            yield text(x, y + 3.5, str(number), tone, anchor="middle", font=Font(9))
+
+
+def arrows(shown: Sequence[Arrow], places: dict[Instance, tuple[float, float]]) -> Iterator[str]:
+    """Yields a line for each dependence, a little bent, so that those along one line are seen apart."""
+    for each in shown:
+        if each.source not in places or each.sink not in places:
+            continue
+        (x0, y0), (x1, y1) = places[each.source], places[each.sink]
+        length = math.hypot(x1 - x0, y1 - y0) or 1.0
+        ux, uy = (x1 - x0) / length, (y1 - y0) / length
+        bend = 0.10 * length + 2 * KINDS.index(each.kind)
+        start, end = (0.18 * length, 0.24 * length) if length < CELL else (6.0, 8.0)
+        way = (
+            f"M{x0 + ux * start:.1f},{y0 + uy * start:.1f} Q{(x0 + x1) / 2 - uy * bend:.1f},{(y0 + y1) / 2 + ux * bend:.1f} "
+            f"{x1 - ux * end:.1f},{y1 - uy * end:.1f}"
+        )
+        yield _line_of(BROKEN if each.is_broken else each.kind, way, each, has_title=len(shown) <= _MOST_TITLES)
+
+
+def _line_of(kind: str, way: str, arrow: Arrow | None = None, has_title: bool = False) -> str:
+    told = hint = ""
+    if arrow is not None:
+        source, sink = instance_text(arrow.source), instance_text(arrow.sink)
+        told = f' data-kind="{arrow.kind}" data-source="{source}" data-sink="{sink}"' + (
+            ' data-broken="true"' if arrow.is_broken else ""
+        )
+        said = f"{sink} runs before {source}, on which it depends" if arrow.is_broken else f"{source} before {sink}"
+        hint = "" if not has_title else f"<title>{arrow.kind}: {said}</title>"
+    dashes = f' stroke-dasharray="{DASHES[kind]}"' if DASHES[kind] else ""
+    head = f'<path class="arrow {_CLASS[kind]}" d="{way}"{dashes} marker-end="url(#polyml-{kind})"{told}'
+    return f"{head}>{hint}</path>" if hint else f"{head}/>"
+
+
+def sample(kind: str, y: float) -> str:
+    """Returns an arrow of a kind beside a line of the legend at this height, in pixels."""
+    return _line_of(kind, f"M18.0,{y:.1f} L46.0,{y:.1f}")
+
+
+def outlines(own: Panel, tiles: Sequence[Tile]) -> Iterator[str]:
+    """Yields the outline of each tile: the sides of cells between its points and others, of panels with one or two loops; of three loops,
+    the outline of each of its layers.
+    """
+    for tile in tiles:
+        if tile.statement != own.statement.name:
+            continue
+        inside = {p for p in tile.points if own.place(p) is not None}
+        if not inside:
+            continue
+        sides = "".join(side for point in sorted(inside) for side in _sides(own, point, inside))
+        dashes = "" if tile.is_full else ' stroke-dasharray="4 3"'
+        members = " ".join(instance_text((tile.statement, p)).replace(" ", "") for p in tile.points)
+        told = f' data-tile="{",".join(map(str, tile.numbers))}" data-full="{str(tile.is_full).lower()}" data-members="{members}"'
+        kind = "full" if tile.is_full else "partial"
+        hint = f"{kind} tile {', '.join(map(str, tile.numbers))} with {tile.count} instances"
+        yield f'<path class="tile" d="{sides}"{dashes}{told}><title>{hint}</title></path>'
+
+
+def _sides(own: Panel, point: tuple[int, ...], inside: set[tuple[int, ...]]) -> Iterator[str]:
+    """Yields the sides of a point's cell that are between it and a point outside, as commands of a path."""
+    place, half = own.place(point), own.cell / 2 - _GAP
+    assert place is not None
+    x, y = place
+    for dim, corners in ((1, ((-1, -1), (-1, 1))), (1, ((1, -1), (1, 1))), (2, ((-1, -1), (1, -1))), (2, ((-1, 1), (1, 1)))):
+        if dim > len(own.iterators):
+            neighbour = None
+        else:
+            step = own.statement.stride * (corners[0][0] if dim == 1 else corners[0][1])
+            neighbour = (*point[: len(point) - dim], point[-dim] + step, *point[len(point) - dim + 1 :])
+        if neighbour not in inside:
+            (ax, ay), (bx, by) = corners
+            yield f"M{x + ax * half:.1f},{y + ay * half:.1f}L{x + bx * half:.1f},{y + by * half:.1f}"
