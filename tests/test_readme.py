@@ -37,7 +37,8 @@ def test_the_picture_is_what_its_command_makes(tmp_path, monkeypatch):
     [command] = [block for block in SHELL if "--svg" in block]
     words = command.split("   #")[0].replace("FOLDER", str(tmp_path)).split()
     run(*words[1:])
-    made, kept = ((path).read_text().splitlines() for path in (tmp_path / "roofline.svg", PICTURE))
+    both = ((path).read_text().splitlines() for path in (tmp_path / "roofline.svg", PICTURE))
+    made, kept = ([line for line in text if not line.startswith("<style>")] for text in both)  # colours of other pictures are in it
     if cpu.host().vector_bytes != 64:
         made, kept = ([line for line in text if '"roof"' in line] for text in (made, kept))
         assert made

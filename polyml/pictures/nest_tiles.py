@@ -14,11 +14,11 @@ from polyml.polyhedra.points import Instance, points
 from polyml.schedule.replay.nests import Order
 
 
-def tiles_of(order: Order, sizes: Mapping[str, int], kept: Set[Instance]) -> Iterator[Tile]:
+def tiles_of(order: Order, sizes: Mapping[str, int], kept: Set[Instance] | None = None) -> Iterator[Tile]:
     """Yields the tiles of each piece of a statement that has loops over tiles around it.
 
     sizes: {parameter: value}.
-    kept: the instances that are drawn; a tile without any is left out.
+    kept: the instances that are drawn, without which a tile is left out; None: all.
     """
     for piece in order.pieces.values():
         values = [level.value for level in piece.levels if level.is_tile]
@@ -32,7 +32,7 @@ def tiles_of(order: Order, sizes: Mapping[str, int], kept: Set[Instance]) -> Ite
         whole = [single for value in values if (single := polyhedra.single(value)) is not None]
         complete = polyhedra.fix(_product(whole), sizes) if len(whole) == len(values) else None
         for numbers in sorted(found):
-            drawn = tuple(sorted(point for point in found[numbers] if (piece.statement, point) in kept))
+            drawn = tuple(sorted(point for point in found[numbers] if kept is None or (piece.statement, point) in kept))
             if drawn:
                 own = {tuple(point[dim] for dim in tiled) for point in found[numbers]}
                 is_full = complete is not None and len(own) == _count(complete, numbers, tuple(tiled))
