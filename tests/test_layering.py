@@ -64,7 +64,6 @@ LAYERS = (
     ("runtime.gpu.host", "runtime.gpu", "runtime.gpu.cuda"),  # arrays and queues below, where a call runs above
     ("measure",),
     ("bundles",),
-    ("drawing",),
     ("pictures",),
     ("caches.simulator",),
     ("pictures.arrays",),
