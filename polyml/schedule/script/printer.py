@@ -40,7 +40,7 @@ def data(scop: Scop, tree: Node) -> list[dict[str, Any]]:
     if isinstance(node, Loop):
         counts = {piece.domain().get_tuple_name(): str(piece) for piece in pieces(node.member)}
         return [{"loop": node.name, "directives": node.directives.words(), "counts": counts, "body": data(scop, node.body)}]
-    shared = _in_several(node)
+    shared = in_several(node)
     made: list[dict[str, Any]] = []
     for part in node.parts:
         inside = data(scop, part.body)
