@@ -15,6 +15,7 @@ from polyml.interrupts import deferred
 
 with deferred():  # NumPy cannot be imported again where its first import was interrupted
     from polyml import config
+    from polyml.ahead_of_time.loaded_library import load
     from polyml.api import Kernel, kernel, status
     from polyml.api.plotting.plot import plot
     from polyml.api.target import Target
@@ -60,6 +61,7 @@ __all__ = [
     "Target",
     "config",
     "kernel",
+    "load",
     "plot",
     "status",
 ]

@@ -4,6 +4,8 @@ that a first change may fail, all of them in less than a minute.
 
 QUICK = frozenset(
     """
+    ahead_of_time/test_call_signature.py
+    ahead_of_time/test_loaded_library.py
     api/calls/test_lifted_parts.py
     api/explaining/test_explained.py
     api/test_decorator.py

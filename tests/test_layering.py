@@ -92,12 +92,13 @@ LAYERS = (
     ("api.inspecting",),
     ("api.explaining",),
     ("api", "api.exploring"),  # the method below, the page that it makes above
+    ("ahead_of_time.c_interface", "ahead_of_time"),  # what a signature is below, libraries above
     ("api.plotting",),
     ("api.notebook",),
     ("ops",),
     ("defects",),
     ("cli.inputs",),
-    ("cli.commands", "cli.commands.explaining", "cli.commands.pages"),
+    ("cli.commands", "cli.commands.explaining", "cli.commands.pages", "cli.commands.libraries"),
     ("cli", "__main__"),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}

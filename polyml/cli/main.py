@@ -11,6 +11,7 @@ from polyml.cli.inputs import options
 from polyml.cli.inputs.command_specs import (
     ArraySpec,
     BenchSpec,
+    BuildSpec,
     CallSpec,
     ExplainSpec,
     ExploreSpec,
@@ -211,6 +212,18 @@ def explain(call: CallSpec, spec: ExplainSpec, settings: Settings) -> None:
     from polyml.cli.commands.explaining.explain import explain
 
     explain(call, spec, settings)
+
+
+@main.command()
+@click.argument("kernel", metavar="FILE.py:FUNC")
+@gathered("spec", BuildSpec, *options.library)
+@options.settings
+@options.as_json
+def build(kernel: str, spec: BuildSpec, settings: Settings, as_json: bool) -> None:
+    """Build a library for C: an object, a shared library and a header."""
+    from polyml.cli.commands.libraries.build_library import build_library
+
+    build_library(kernel, spec, settings, as_json)
 
 
 @main.command()

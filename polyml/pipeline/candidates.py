@@ -13,7 +13,6 @@ from polyml.codegen.analysis.integer_ranges import LeavesRange
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.config import Options
 from polyml.errors import NotAffineError
-from polyml.machines import cpu
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
 from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
@@ -27,16 +26,17 @@ from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
 
 
-def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner) -> Generated:
+def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner, emits: str = OBJECTS) -> Generated:
     """Tries candidates for the code of a model from the fastest on, and returns the code of the first one that can be generated.
 
     wanted: what the kernel is compiled for.
     schedules: the cache of schedules that were found before; None: none is kept.
+    emits: how much is made, as for `generate`.
     Raises NotAffineError where no candidate can be generated.
     """
     options, aliased = wanted.options, wanted.aliased
     limit = CompileBudget(options.compile_budget_s)
-    search = _CandidateSearch(model, wanted, schedules, runner)
+    search = _CandidateSearch(model, wanted, schedules, runner, emits)
     transform = options.schedule == "auto" and not aliased and not model.unknown
     made = None
     try:
@@ -83,6 +83,7 @@ class _CandidateSearch:
 
     wanted: what the kernel is compiled for.
     schedules: the cache of schedules that were found before; None: none is kept.
+    emits: how much is made of a candidate.
     notes: why candidates were given up.
     leaves_range: whether the last candidate was given up because an integer of its loops may leave 64 bits.
     """
@@ -91,6 +92,7 @@ class _CandidateSearch:
     wanted: CompileRequest
     schedules: Cache | None
     runner: PassRunner
+    emits: str
     notes: list[str] = field(default_factory=list)
     leaves_range: bool = False
     _failed: Scheduled | None = None
@@ -109,7 +111,7 @@ class _CandidateSearch:
             return None
         call = CallFacts(self.wanted, self.model.typical, self._related)
         try:
-            return generate(candidate, scheduled, call, self.runner, OBJECTS)
+            return generate(candidate, scheduled, call, self.runner, self.emits)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             self._failed, self.leaves_range = scheduled, isinstance(reason, LeavesRange)
             self._too_much = self._too_much or isinstance(reason, TooMuchCode)
@@ -128,7 +130,7 @@ class _CandidateSearch:
         if self._failed is not None and not candidate.cut and not self._failed.cut and not candidate.is_small:
             return None
         request = ScheduleRequest(
-            cpu.host(), tile=options.tile and not candidate.is_small, parallel=options.parallel, alone=options.runs_alone, cut=candidate.cut,
+            self.wanted.machine, tile=options.tile and not candidate.is_small, parallel=options.parallel, alone=options.runs_alone, cut=candidate.cut,
             fusion=options.fusion, pieces=form.pieces, sizes=self.model.typical, free=len(sizes_used(form.scop)) - len(self._related),
         )  # fmt: skip
         known: dict[str, Any] = {"reductions": form.reductions, "budget": options.compile_budget_s}

@@ -49,7 +49,7 @@ from polyml.runtime.storage.records import record
 from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved
-from polyml.schedule.script.schedule import Schedule
+from polyml.schedule.script.schedule import OBJECTS, Schedule
 from polyml.schedule.tree.loop_tree import read, write
 
 __all__ = ["CompileRequest", "Compiled", "compile", "schedule_from", "schedule_of", "source_order"]
@@ -134,12 +134,19 @@ class Compiled:
         return assembly(self.llvm, cpu=host.cpu_name, features=host.features)
 
 
-def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | None = None, given: Saved | None = None) -> Compiled:
+def compile(
+    kernel: syntax.Kernel,
+    wanted: CompileRequest,
+    schedules: Cache | None = None,
+    given: Saved | None = None,
+    emits: str = OBJECTS,
+) -> Compiled:
     """Compiles a parsed kernel and returns what every stage made, the machine code included.
 
     wanted: the types, layouts, sizes and settings to compile for.
     schedules: the cache of schedules that were found before; None: none is kept.
     given: the schedule that the code follows; None: the compiler looks for one.
+    emits: OBJECTS, or TEXT for no machine code: the artifact then has none.
     Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have, and ScheduleError or
     IllegalSchedule for a given schedule that does not fit the kernel.
     """
@@ -148,19 +155,19 @@ def compile(kernel: syntax.Kernel, wanted: CompileRequest, schedules: Cache | No
         from polyml.checks.watcher import Watcher  # the checkers take a first compilation as long to load as one of its stages
 
         with pass_manager.watched(Watcher()):
-            return compile(kernel, replace(wanted, options=replace(options, check=False)), schedules, given)
+            return compile(kernel, replace(wanted, options=replace(options, check=False)), schedules, given, emits)
     runner = PassRunner()
     of_sizes = sizes if given is None else dict(given.sizes) or None
     with dumps(options, kernel.name, runner.made):
         transform = (given is not None or options.schedule == "auto") and not aliased
-        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes), runner)
+        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes, wanted.machine), runner)
         if given is not None and not aliased:
             related = given.related if sizes is None or sizes.is_related else ()  # else these sizes are not so related
-            made = compiled_as_given(given, model, wanted, related, runner)
+            made = compiled_as_given(given, model, wanted, related, runner, emits)
         else:
-            made = searched(model, wanted, schedules, runner)
+            made = searched(model, wanted, schedules, runner, emits)
         with made.assembler as assembler:
-            code = runner.run(passes.OBJECT, assembler)
+            code = runner.run(passes.OBJECT, assembler) if emits == OBJECTS else ()
     artifact = _artifact(made, model.typed, wanted.layouts, code, aliased)
     model = made.model
     compiled = Compiled(
@@ -186,7 +193,7 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
     alone: makes a context in which no other thread uses isl.
     """
     runner, options = PassRunner(), wanted.options
-    model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes), runner)
+    model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes, machine=wanted.machine), runner)
     if start == "source" or options.schedule == "source":
         sized = options.tile and has_contraction(model.scop) and model.typical is not None
         tree = model.scop.schedule

@@ -96,12 +96,13 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
     Raises BudgetExceeded where isl takes too long, or CannotRunTogether where the loops cannot be vectors or there is too much
     code.
     """
-    host, wanted, options = cpu.host(), call.wanted, call.wanted.options
+    wanted, options = call.wanted, call.wanted.options
+    machine = wanted.machine
     sized = scheduled.sized or candidate.model.expands
     related = call.related if scheduled.related else ()
     scop = guarded(candidate.model.scop, scheduled, sized, wanted.sizes, related)
     known = {
-        "machine": host, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,
+        "machine": machine, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,
         "scop": scop, "fp": options.fp, "arrays": candidate.model.scop.arrays.values(),
     }  # fmt: skip
     limit = CompileBudget(options.compile_budget_s)
@@ -114,7 +115,7 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
             program = runner.through(passes.VECTOR_PASSES, program, known, stage="ast")
         if candidate.transform or candidate.together:
             limit.check_copies(program)
-        with Assembler(cpu.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
+        with Assembler(cpu.usable_cores() - 1, cpu=machine.cpu_name, features=machine.features) as assembler:
             groups = builder.Groups(assembler.add) if emits == OBJECTS else None
             units = () if emits == NOTHING else _emitted(program, groups, call, runner)
     notes, sizes = scheduled.notes, call.typical if scheduled.sized else None
@@ -130,7 +131,7 @@ def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, r
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
     units = runner.run(
-        passes.EMIT, program, ArrayArguments(wanted.layouts, wanted.aliased), FloatArithmetic(options.fp, cpu.host().fma),
+        passes.EMIT, program, ArrayArguments(wanted.layouts, wanted.aliased), FloatArithmetic(options.fp, wanted.machine.fma),
         threads=not options.runs_alone, **finished,
     )  # fmt: skip
     if groups is not None:

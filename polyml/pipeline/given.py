@@ -39,17 +39,18 @@ GIVEN = Pass("schedule", _proved, "in place of one that is looked for", stage="s
 
 
 def compiled_as_given(
-    given: Saved, model: Model, wanted: CompileRequest, related: tuple[str, ...], runner: PassRunner
+    given: Saved, model: Model, wanted: CompileRequest, related: tuple[str, ...], runner: PassRunner, emits: str = OBJECTS
 ) -> Generated:
     """Proves that a saved schedule is legal for a model, and returns the code in its order.
 
     wanted: the types, layouts, sizes and settings.
     related: relations between sizes that the code may take for granted, as texts.
+    emits: how much is made, as for `generate`.
     """
     model = form_of({s.name for s in given.statements}, model, wanted.options, runner)
     problem = problem_of(model, wanted, given.sized, related, nullcontext)
     tree = runner.run(GIVEN, given, problem)
-    return _generated(problem, model, tree, wanted, runner, OBJECTS)
+    return _generated(problem, model, tree, wanted, runner, emits)
 
 
 def schedule_from(

@@ -13,6 +13,8 @@ from polyml.model.core.scop import Check, Scop
 from polyml.runtime.storage.size_classes import SizeRelation, Sizes, size_relations
 from polyml.schedule.compute import Scheduled
 
+OTHER_FORM = "sizes of another form"  # what such a test finds
+
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
     """Returns {parameter: value} for the sizes of arrays, in the call that the code is for.
@@ -104,5 +106,4 @@ def _holds(scop: Scop, related: tuple[SizeRelation, ...]) -> isl.Set:
 
 def _usual(scop: Scop, others: isl.Set) -> Check:
     """Returns a test at entry that fails for the sizes in the set `others`; a call with such sizes runs other code."""
-    what = "sizes of another form"
-    return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True)
+    return Check(kind="usual", violated=others, instances=others, iterators=(), what=OTHER_FORM, may=True)

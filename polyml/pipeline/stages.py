@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from polyml.config import Options
 from polyml.dtypes import F16
@@ -35,6 +35,7 @@ class CompileRequest:
     options: the settings.
     aliased: whether arguments may share memory, so that the source's order is kept exactly.
     sizes: the sizes of the call, by which tiles are chosen; None: the code is for all sizes alike.
+    machine: the processor that the code is for.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -42,6 +43,7 @@ class CompileRequest:
     options: Options
     aliased: bool = False
     sizes: Sizes | None = None
+    machine: cpu.CpuMachine = field(default_factory=cpu.host)
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,14 @@ class ModelRequest:
     aliased: whether arguments may share memory.
     transform: whether another order than the source's is looked for.
     sizes: the sizes of the call with the limits between which the code is used, or just {parameter: value}; None: not known.
+    machine: the processor that code is made for.
     """
 
     options: Options
     aliased: bool = False
     transform: bool = True
     sizes: Sizes | Mapping[str, int] | None = None
+    machine: cpu.CpuMachine = field(default_factory=cpu.host)
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
     Raises NotAffineError for float16 on a processor that has no instructions for it.
     """
     options, sizes = wanted.options, wanted.sizes
-    if _has_halves(scop) and not cpu.host().converts_halves:
+    if _has_halves(scop) and not wanted.machine.converts_halves:
         raise NotAffineError("this processor has no instructions for float16")
     if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
         unknown = f"a nest has {len(scop.statements)} statements, too many that share arrays to compare them all"

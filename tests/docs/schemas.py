@@ -27,7 +27,7 @@ class Document:
     """A kind of document.
 
     what: what it is, for the schema's title.
-    examples: commands that write one, without `--json`; KERNELS/ stands for the folder of kernels.
+    examples: commands that write one, without `--json`; KERNELS/ stands for the folder of kernels, FOLDER for one to write to.
     others: commands whose documents tests hold against the schema.
     maps: paths of objects whose keys are names of the kernel or of the machine, such as "sizes" or "forms[].arrays".
     nodes: paths of lists whose items are trees of one kind, which have lists of the same name.
@@ -85,6 +85,14 @@ DOCUMENTS = {
         ("simulate KERNELS/gemm.py --preset MINI --array 4x4", "simulate KERNELS/k2mm.py --preset MINI --array 4x4 --dataflow all"),
         ("simulate KERNELS/gemm.py --preset MINI --array 8x4 --dataflow ws",),
         maps=("sizes", "simulations[].nests[].enters"),
+    ),
+    "build": Document(
+        "`polyml build --json`: the files of a library",
+        (
+            "build KERNELS/trisolv.py --signature f64[N,N],f64[N],f64[N] -o FOLDER",
+            "build KERNELS/trisolv.py --signature f64[N,N],f64[N],f64[N] -o FOLDER --object-only",
+        ),
+        ("build KERNELS/durbin.py --signature f64[N],f64[N] -o FOLDER --cpu neoverse-n1 --object-only",),
     ),
     "run": Document(
         "`polyml run --json`: a call, its results and times",
@@ -155,7 +163,9 @@ DOCUMENTS = {
 def documents(commands: Iterable[str]) -> Iterator[object]:
     """Yields what commands print with `--json`."""
     for command in commands:
-        out, _ = run(*command.replace("KERNELS", str(ROOT / "kernels")).split(), "--json")
+        with tempfile.TemporaryDirectory() as folder:
+            words = command.replace("KERNELS", str(ROOT / "kernels")).replace("FOLDER", folder).split()
+            out, _ = run(*words, "--json")
         yield json.loads(out)
 
 

@@ -22,6 +22,28 @@ class CallSpec:
 
 
 @dataclass(frozen=True)
+class BuildSpec:
+    """A build spec says what `polyml build` makes of a kernel, as `ahead_of_time.library_build.LibraryRequest` has it.
+
+    signature: the types of the kernel's parameters.
+    folder: where the files are written.
+    cpu, threads, overlap: the processor, what runs threads, and what overlapping arguments do.
+    define: sizes that tiles are chosen for, each NAME=INTEGER.
+    name: of the function and its files; "": the kernel's.
+    object_only: whether no shared library is linked.
+    """
+
+    signature: str
+    folder: str
+    cpu: str = "native"
+    threads: str = "pool"
+    overlap: str = "error"
+    define: tuple[str, ...] = ()
+    name: str = ""
+    object_only: bool = False
+
+
+@dataclass(frozen=True)
 class BenchSpec:
     """A bench spec says how `polyml bench` runs the kernels of PolyBench.
 

@@ -80,3 +80,18 @@ array = (
     click.option("--mapping", multiple=True, metavar="TEXT",
                  help='In place of those that are found: "t = i + j + k, x = i, y = j"; "S1: ..." of several nests.'),
 )  # fmt: skip
+
+library = (
+    click.option("--signature", required=True, metavar="TYPES",
+                 help='Of the parameters, as in "f64[N,K], f64[K,M], f64[N,M]"; sizes of one name are equal.'),
+    click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Where the files are written."),
+    click.option("--cpu", default="native", show_default=True, metavar="NAME",
+                 help="As in x86-64-v3, x86-64-v4, neoverse-n1, or a processor of `polyml machine --list`."),
+    click.option("--threads", type=click.Choice(["pool", "openmp", "none"]), default="pool", show_default=True,
+                 help="That run parallel loops: the library's own, OpenMP's, or none."),
+    click.option("--overlap", type=click.Choice(["error", "run"]), default="error", show_default=True,
+                 help="Of calls whose written arrays share memory with others; run: in the source's order."),
+    click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size to choose tiles for, as in -D N=1000."),
+    click.option("--name", default="", metavar="NAME", help="Of the function and its files, in place of the kernel's."),
+    click.option("--object-only", is_flag=True, help="Link no shared library."),
+)  # fmt: skip

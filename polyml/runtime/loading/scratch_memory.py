@@ -11,7 +11,7 @@ KEPT_BYTES = 64 << 20
 
 @cache
 def _code() -> link.Code:
-    return embedded_ir.loaded("memory", _text(), *link.MEMORY)
+    return embedded_ir.loaded("memory", text(), *link.MEMORY)
 
 
 def address(symbol: str) -> int:
@@ -22,5 +22,6 @@ def address(symbol: str) -> int:
     return _code().address(symbol)
 
 
-def _text() -> str:
+def text() -> str:
+    """Returns the LLVM text of these two functions."""
     return embedded_ir.text("memory.ll").replace("KEPT_BYTES", str(KEPT_BYTES))

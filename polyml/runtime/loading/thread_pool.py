@@ -15,7 +15,8 @@ from polyml.runtime.loading import embedded_ir, link
 _SPIN_SECONDS = 1e-3  # waking a thread takes longer than most regions: libraries of this kind wait for 1 to 200 ms
 _TIMED_SPINS = 2000
 _PAUSE, _YIELD = "call void @llvm.x86.sse2.pause()", "call void @llvm.aarch64.hint(i32 1)"
-_RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
+_RELAX = {"x86-64": _PAUSE, "aarch64": _YIELD}
+_ISA = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
 class Pool:
@@ -27,7 +28,9 @@ class Pool:
 
     def __init__(self):
         symbols = (link.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
-        self._code = embedded_ir.loaded("threads", _text(), *symbols)
+        self._code = embedded_ir.loaded(
+            "threads", text(_ISA.get(os.uname().machine.lower(), ""), sys.platform == "linux"), *symbols
+        )
         # Sleeping workers stay inside this code until the process ends, later than any Python object.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
         self.parallel_address = self._code.address(link.PARALLEL)
@@ -78,10 +81,14 @@ def count(threads: int) -> int:
     return threads or usable_cores()
 
 
-def _text() -> str:
-    relax = _RELAX.get(os.uname().machine.lower(), "")
-    placement = "placement_linux.ll" if sys.platform == "linux" else "placement_other.ll"
-    return embedded_ir.text("threads.ll").replace("RELAX", relax) + embedded_ir.text(placement)
+def text(isa: str, is_linux: bool) -> str:
+    """Returns the LLVM text of the pool.
+
+    isa: "x86-64", "aarch64", or another, for which a waiting loop has no instruction of its own.
+    is_linux: whether threads can be kept off a core.
+    """
+    placement = "placement_linux.ll" if is_linux else "placement_other.ll"
+    return embedded_ir.text("threads.ll").replace("RELAX", _RELAX.get(isa, "")) + embedded_ir.text(placement)
 
 
 def _timed(spin, turns: int) -> float:
