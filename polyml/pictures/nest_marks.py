@@ -11,7 +11,7 @@ from polyml.drawing.svg import Font, text
 from polyml.pictures.direct_dependences import KINDS
 from polyml.pictures.nest_legends import BROKEN
 from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, Arrow, NestPicture, Tile
-from polyml.pictures.panels import CELL, Panel
+from polyml.pictures.panels import CELL, LINE, Panel
 from polyml.polyhedra.points import Instance, instance_text
 
 RADIUS = {1: 10.0, 2: 10.0, 3: 4.5}  # of a point, by the number of loops that are drawn
@@ -36,7 +36,8 @@ def markers() -> str:
 
 def axes(own: Panel) -> Iterator[str]:
     """Yields the statement's text above its panel, the names of the loops, and numbers along them."""
-    yield text(own.left + 14, own.top + 14, own.title, "mono")
+    for number, line in enumerate(own.title):
+        yield text(own.left + 14, own.top + 14 + LINE * number, line.replace(" " * 4, "\u00a0" * 4), "mono")
     if not own.points or not own.iterators:
         return
     bounds, names = own.bounds, own.iterators

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import wrap
 
 from polyml.drawing.style import CHARACTER
 from polyml.pictures.nest_values import StatementPoints
@@ -19,6 +20,7 @@ OBLIQUE = (
 )  # of a cell, from one iteration of the outermost of three loops to the next one: ten fall between the others
 DRAWN = 3  # loops of a panel
 MARGIN, HEAD = 44.0, 48.0  # of a panel: at the left and below for numbers, and above for the statement
+TITLE, LINE = 52, 16.0  # characters of a line of the statement, and pixels from one to the next
 
 Point = tuple[int, ...]
 
@@ -60,22 +62,23 @@ class Panel:
         across, down, oblique = [*reversed(spans), 0, 0, 0][:3]
         width = (across + oblique * OBLIQUE[0]) * self.cell
         height = (down - oblique * OBLIQUE[1]) * self.cell
-        return max(width + 2 * MARGIN, CHARACTER * len(self.title) + 28), height + self.head + MARGIN
+        return max(width + 2 * MARGIN, CHARACTER * max(map(len, self.title)) + 28), height + self.head + MARGIN
 
     @cached_property
     def cell(self) -> float:
         """Pixels between neighbours: fewer where a loop has many iterations."""
         return max(min(CELL, LONGEST / max([1, *((high - low) / self.statement.stride for low, high in self.bounds)])), LEAST)
 
-    @property
-    def title(self) -> str:
-        """The statement with its name, as it stands above the panel."""
-        return f"{self.statement.name}: {self.statement.text}"
+    @cached_property
+    def title(self) -> list[str]:
+        """The statement with its name, as it stands above the panel, in lines."""
+        words = f"{self.statement.name}: {self.statement.text}"
+        return wrap(words, TITLE, subsequent_indent="    ", break_long_words=False)
 
     @property
     def head(self) -> float:
         """How far below the panel's top its points begin, in pixels."""
-        return HEAD + (20 if len(self.iterators) == DRAWN else 0)
+        return HEAD + LINE * (len(self.title) - 1) + (20 if len(self.iterators) == DRAWN else 0)
 
     def place(self, point: Point) -> tuple[float, float] | None:
         """Returns where a point is drawn, in pixels; None where it is not."""
