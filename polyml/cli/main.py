@@ -22,15 +22,15 @@ from polyml.cli.inputs.command_specs import (
     ShowSpec,
     SimulateSpec,
 )
+from polyml.cli.inputs.exit_status import DONE, REFUSED, status_of
 from polyml.cli.inputs.options import gathered
 from polyml.cli.inputs.whole_numbers import Whole
 from polyml.config import PASSES, STAGES
-from polyml.errors import ConfigError, PolymlError, ScheduleError, TextError, shortened
+from polyml.errors import PolymlError, shortened
 
 Settings = Mapping[str, object]  # settings of `polyml.config` that are on the command line
 _GPUS = ("opencl", "cuda")  # languages of kernels for GPUs
 _GPU_STAGES = (*_GPUS, "ptx", "sass")
-_FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
 
 class _Errors(click.Group):
@@ -43,23 +43,24 @@ class _Errors(click.Group):
             raise _shortened(error) from None
 
     def invoke(self, context: click.Context) -> object:
-        status = _FAILED
         try:
             return super().invoke(context)
         except PolymlError as error:
             _complain(str(error))
-            status = _USAGE if isinstance(error, (ConfigError, ScheduleError, TextError)) else _FAILED
+            status = status_of(error)
         except click.ClickException as error:
             raise _shortened(error) from None
         except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except MemoryError:
+        except MemoryError as error:
             _complain("error: there is not enough memory for that\n  note: smaller sizes take less")
+            status = status_of(error)
         except Exception as error:  # a defect of polyml: still one line for the user, with the way to more
             if context.params.get("traceback"):
                 raise
             again = f"polyml --traceback {context.invoked_subcommand} ..."
             _complain(f"error: {type(error).__name__}: {error}\n  note: a defect of polyml; `{again}` shows where")
+            status = status_of(error)
         return context.exit(status)
 
     def resolve_command(self, context: click.Context, args: list[str]):
@@ -118,7 +119,7 @@ def bench(names: tuple[str, ...], spec: BenchSpec, settings: Settings, as_json: 
     """Compile, check and time the kernels NAMES of kernels/, or `all`."""
     from polyml.cli.commands.bench import bench as run
 
-    sys.exit(0 if run(names, spec, settings, as_json) else 1)
+    sys.exit(DONE if run(names, spec, settings, as_json) else REFUSED)
 
 
 @main.command()
@@ -356,7 +357,7 @@ def doctor(bundle: str | None, as_json: bool) -> None:
         output.as_json({f.name: f.data for f in findings})
     else:
         output.pairs([(f.name, f.text, f.ok) for f in findings])
-    sys.exit(0 if all(f.ok for f in findings) else 1)
+    sys.exit(DONE if all(f.ok for f in findings) else REFUSED)
 
 
 @main.command()

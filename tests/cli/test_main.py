@@ -282,7 +282,7 @@ def test_an_internal_error_is_one_line_with_the_way_to_the_traceback(monkeypatch
         raise RuntimeError("boom")
 
     monkeypatch.setattr(polyml.cli.commands.cache, "info", boom)
-    _, err = run("cache", "info", code=1)
+    _, err = run("cache", "info", code=3)
     assert err == "error: RuntimeError: boom\n  note: a defect of polyml; `polyml --traceback cache ...` shows where\n"
     result = CliRunner().invoke(main, ["--traceback", "cache", "info"])
     assert isinstance(result.exception, RuntimeError)

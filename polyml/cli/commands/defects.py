@@ -9,6 +9,7 @@ import click
 
 from polyml.bundles.bundle import read
 from polyml.cli.inputs import output
+from polyml.cli.inputs.exit_status import DONE, REFUSED
 from polyml.errors import ConfigError
 from polyml.reading.userfiles import reason, write_text
 
@@ -26,7 +27,7 @@ def reduce(path: str, as_json: bool) -> int:
         click.echo(
             f"{path}: {given.function} does not fail: the defect is mended here, or needs what is not in the bundle", err=True
         )
-        return 1
+        return REFUSED
     file = Path(path).parent / found.file
     try:
         write_text(file, found.text())
@@ -36,7 +37,7 @@ def reduce(path: str, as_json: bool) -> int:
         output.as_json({"bundle": str(file), "source": found.source, "failure": f"{found.error}: {found.message}"})
     else:
         click.echo(f"{found.source}\n{file}")
-    return 0
+    return DONE
 
 
 def bisect(path: str, as_json: bool) -> int:
@@ -52,7 +53,7 @@ def bisect(path: str, as_json: bool) -> int:
         output.as_json({**vars(found)})
     else:
         click.echo(str(found))
-    return 1 if found.culprit else 0
+    return REFUSED if found.culprit else DONE
 
 
 def _progress(what: str):

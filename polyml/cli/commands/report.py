@@ -15,6 +15,7 @@ from polyml.api.calls.report_settings import ReportSettings
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_arguments
 from polyml.cli.inputs.command_specs import ArraySpec, CallSpec, ReportFiles, ReportSpec
+from polyml.cli.inputs.exit_status import DONE, status_of
 from polyml.cli.inputs.kernel_file import load_kernel_file
 from polyml.errors import ConfigError, PolymlError
 from polyml.machines import cache_spec
@@ -22,7 +23,6 @@ from polyml.measure import lookup
 from polyml.reading.input_limits import shown, whole_number, whole_numbers
 from polyml.reading.userfiles import called, reason, write_text
 
-_USAGE = 2  # the exit status
 _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # the report itself refuses smaller numbers that are too large for it
 
 
@@ -51,7 +51,7 @@ def report(
         found = _report(call_spec, spec, array, settings)
     except PolymlError as problem:
         click.echo(output.line(problem), err=True)
-        return _USAGE
+        return status_of(problem)
     pictures: Mapping[str, str] | None = None
     page, problems = None, []
     try:
@@ -66,11 +66,11 @@ def report(
         _write_files(found, pictures, page, files)
     except PolymlError as problem:
         click.echo(output.line(problem), err=True)
-        return _USAGE
+        return status_of(problem)
     _print(found, as_json)
     for each in problems:
         click.echo(output.line(each), err=True)
-    return _USAGE if problems else 0
+    return status_of(problems[0]) if problems else DONE
 
 
 def _write_files(found: PrintableReport, pictures: Mapping[str, str] | None, page: str | None, files: ReportFiles) -> None:

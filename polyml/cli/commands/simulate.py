@@ -12,13 +12,12 @@ from polyml.cli.commands.report import array_shape
 from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import CommandCall, call_arguments
 from polyml.cli.inputs.command_specs import ArraySpec, CallSpec, SimulateSpec
+from polyml.cli.inputs.exit_status import DONE, REFUSED, status_of
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
 from polyml.errors import ConfigError, PolymlError
 from polyml.machines.descriptions import LONGEST
 from polyml.measure import lookup
 from polyml.reading.input_limits import shown, whole_numbers
-
-_WRONG, _USAGE = 1, 2  # exit statuses
 
 
 def simulate(
@@ -42,12 +41,12 @@ def simulate(
             )  # fmt: skip
     except PolymlError as problem:
         click.echo(output.line(problem), err=True)
-        return _USAGE
+        return status_of(problem)
     if as_json:
         output.as_json(found.data())
     else:
         click.echo(str(found))
-    return 0 if found.ok else _WRONG
+    return DONE if found.ok else REFUSED
 
 
 def _listing(spec: SimulateSpec) -> bool | tuple[tuple[int, ...], ...]:

@@ -76,10 +76,10 @@ def test_a_pass_that_does_not_run_is_said_to():
 
 def test_what_a_pass_made_is_printed_also_where_a_later_one_fails(monkeypatch):
     monkeypatch.setitem(pass_manager.instead, "vectorize", stopped)
-    out, err = show("--after", "index_bounds", code=1)
+    out, err = show("--after", "index_bounds", code=3)
     assert out.startswith("def smooth(A, B):") and "stage vectorize failed: KeyError: 'injected'" in err
     monkeypatch.setitem(pass_manager.instead, "extract", stopped)
-    out, err = show("--after", "index_bounds", code=1)
+    out, err = show("--after", "index_bounds", code=3)
     assert out == "" and "stage extract failed" in err
 
 
@@ -187,9 +187,9 @@ def test_a_page_is_whole_without_network(folder):
 
 def test_a_trace_of_what_fails_ends_where_it_fails(monkeypatch, folder):
     monkeypatch.setitem(pass_manager.instead, "pack", stopped)
-    out, err = trace(code=1)
+    out, err = trace(code=3)
     assert "balance" in out and "full_tiles" not in out and "stage pack failed" in err
-    trace("--html", "page.html", code=1)
+    trace("--html", "page.html", code=3)
     assert "balance" in (folder / "page.html").read_text()
 
 
