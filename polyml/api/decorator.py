@@ -144,6 +144,10 @@ class Kernel(Explorable, Explained, Reported):
         tally, where = self._as_python, f"{code.co_filename}:{code.co_firstlineno}"
         return KernelStatus(self.__name__, where, form, signatures, reasons, parts, tally.calls, tally.seconds)
 
+    def _repr_html_(self) -> str:
+        """Returns the kernel's status and its compiled forms, which notebooks show."""
+        return self.status()._repr_html_() + (self.signatures._repr_html_() if self.signatures else "")
+
     # A call that the last entry does not take
 
     def _call_otherwise(self, args: tuple, kwargs: Mapping[str, object]):

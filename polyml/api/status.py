@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class KernelStatus:
         lines += [f"  compiled: lines {first} to {last}" for first, last in self.parts]
         return "\n".join([*lines, *(f"  {code}: {text}" for code, text in self.reasons)])
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
 
 @dataclass(frozen=True)
 class ProcessStatus:
@@ -62,6 +66,9 @@ class ProcessStatus:
         return "\n".join(map(str, ordered)) or "there are no kernels"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def of(kernels: Iterable[KernelStatus]) -> ProcessStatus:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import click
 
+from polyml.cli.cache_group import cache
 from polyml.cli.inputs import options
 from polyml.cli.inputs.command_specs import (
     ArraySpec,
@@ -382,33 +383,4 @@ def machine(name: str, measure: bool, names: bool, as_json: bool) -> None:
     sys.exit(machine.names() if names else machine.describe(name, measure, as_json))
 
 
-@main.group()
-def cache() -> None:
-    """Show, empty or check the cache of compiled kernels on disk."""
-
-
-@cache.command()
-@options.as_json
-def info(as_json: bool) -> None:
-    """Print the folder, number of entries and size of the cache."""
-    from polyml.cli.commands.cache import info
-
-    info(as_json)
-
-
-@cache.command()
-@options.as_json
-def clear(as_json: bool) -> None:
-    """Remove every entry of the cache."""
-    from polyml.cli.commands.cache import clear
-
-    clear(as_json)
-
-
-@cache.command()
-@options.as_json
-def verify(as_json: bool) -> None:
-    """Read every entry of the cache and remove the damaged ones."""
-    from polyml.cli.commands.cache import verify
-
-    verify(as_json)
+main.add_command(cache)

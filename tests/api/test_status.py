@@ -202,3 +202,16 @@ def test_the_status_counts_calls_and_seconds():
 
 def viewed_not(A):
     return A[1:] * 2.0
+
+
+def test_notebooks_show_a_kernel_with_its_status_and_forms():
+    @polyml.kernel(cache=False)
+    def doubled(A):
+        for i in range(A.shape[0]):
+            A[i] *= 2.0
+
+    assert doubled._repr_html_().endswith(": not called</pre>")
+    doubled(np.ones(3))
+    shown = doubled._repr_html_()
+    assert "compiled for (f64[:])" in shown and shown.count("<tr>") == 1 + len(doubled.signatures) == 2
+    assert "doubled" in polyml.status()._repr_html_()
