@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from polyml.drawing.style import LANES
 from polyml.pictures.direct_dependences import KINDS
-from polyml.pictures.nest_values import SCHEDULE, STEP, THREADS, TILES, WAVEFRONTS, Arrow, NestPicture
-from polyml.pictures.panels import Panel
+from polyml.pictures.nest_values import DEPENDENCES, SCHEDULE, STEP, THREADS, TILES, WAVEFRONTS, Arrow, NestPicture
+from polyml.pictures.panels import DRAWN, Panel
 
 BROKEN = "broken"
 _TITLES = {
@@ -24,8 +25,9 @@ _MOST_DISTANCES = 4
 
 
 def title(shown: NestPicture) -> str:
-    """Returns the title of a picture."""
-    return f"{_TITLES[shown.subject]} of {shown.kernel}"
+    """Returns the title of a picture; of one of several orders, with the step that led to it."""
+    name = f"{_TITLES[shown.subject]} of {shown.kernel}"
+    return f"{shown.caption}: {name[0].lower()}{name[1:]}" if shown.caption else name
 
 
 def caption(shown: NestPicture) -> str:
@@ -38,8 +40,7 @@ def caption(shown: NestPicture) -> str:
         more = f" of {count + shown.left_out:,}, those of every {_ordinal(max(strides))} iteration,"
     elif shown.left_out:
         more = f", the first of {count + shown.left_out:,} in the source's order,"
-    told = f"{count:,} instance{'s' if count != 1 else ''}{more}{f' for {sizes}' if sizes else ''}".rstrip(",")
-    return f"{shown.caption}: {told}" if shown.caption else told
+    return f"{count:,} instance{'s' if count != 1 else ''}{more}{f' for {sizes}' if sizes else ''}".rstrip(",")
 
 
 def _ordinal(number: int) -> str:
@@ -51,12 +52,16 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
     if shown.subject == STEP:
         yield from _of_step(shown)
     else:
-        yield from _of_arrows(shown.arrows)
+        yield from _of_arrows(shown)
     if shown.subject == SCHEDULE:
         yield "", "numbers: places in the order, from 0; the fainter, the earlier"
     if shown.subject in (TILES, STEP) and shown.tiles:
         full = sum(each.is_full for each in shown.tiles)
         yield "", f"{_count(len(shown.tiles), 'tile')}: {full} full (solid), {len(shown.tiles) - full} partial (dashed)"
+        if any(len(each.iterators) == DRAWN for each in panels):
+            yield "", "in three dimensions a tile has an outline in each layer that it is in"
+    if shown.subject == TILES and shown.tiles:
+        yield "", "the fainter a point, the earlier it runs"
     elif shown.subject == TILES:
         yield "", "the schedule has no loop over tiles"
     if shown.subject in (THREADS, WAVEFRONTS):
@@ -68,12 +73,15 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
             yield "", f"{each.statement.name} is drawn for {told} alone"
 
 
-def _of_arrows(arrows: Sequence[Arrow]) -> Iterator[tuple[str, str]]:
-    for kind in KINDS:
-        own = [each for each in arrows if each.kind == kind]
+def _of_arrows(shown: NestPicture) -> Iterator[tuple[str, str]]:
+    found = {kind: [each for each in shown.arrows if each.kind == kind] for kind in KINDS}
+    for kind, own in found.items():
         if own:
-            yield kind, f"{_MEANING[kind]}: {'; '.join(_distances(own))}"
-    if arrows:
+            yield kind, f"{_MEANING[kind]}: {'; '.join(_distances(own, shown.shared))}"
+    missing = [kind for kind, own in found.items() if not own]
+    if shown.subject == DEPENDENCES and missing:
+        yield "", f"there is no {' and no '.join(missing)} dependence"
+    if shown.arrows:
         yield "", "direct ones: no other write to the element lies between; all others follow from them"
 
 
@@ -83,7 +91,7 @@ def _of_step(shown: NestPicture) -> Iterator[tuple[str, str]]:
         verb = "is" if len(shown.arrows) == 1 else "are"
         yield (
             BROKEN,
-            f"{_count(len(shown.arrows), 'dependence')} {verb} broken by this order: {'; '.join(_distances(shown.arrows))}",
+            f"{_count(len(shown.arrows), 'dependence')} {verb} broken by this order: {'; '.join(_distances(shown.arrows, shown.shared))}",
         )
     else:
         yield "", "this order keeps every dependence between these instances"
@@ -91,11 +99,16 @@ def _of_step(shown: NestPicture) -> Iterator[tuple[str, str]]:
 
 def _of_groups(shown: NestPicture) -> Iterator[tuple[str, str]]:
     count = len({*(shown.groups or {}).values()})
+    repeat = "; colours repeat" if count > LANES else ""
     if shown.subject == WAVEFRONTS:
-        yield "", f"{_count(count, 'phase')}, numbered in the order in which they run; colours repeat"
-        yield "", "a phase is one run of a parallel loop, or what runs between two of them"
+        yield "", f"{_count(count, 'phase')}, numbered in the order in which they run{repeat}"
+        yield (
+            "",
+            "a phase is one run of a parallel loop, whose iterations may run at the same time, or what runs between two of them",
+        )
     elif count:
-        yield "", f"numbers: iterations of the parallel loop, {count} at most; colours repeat"
+        loops = f"{'loop' if len(shown.parallel) == 1 else 'loops'} {', '.join(shown.parallel)}"
+        yield "", f"numbers: iterations of the parallel {loops}, from 0 to {count - 1}, which threads share{repeat}"
     else:
         yield "", "no loop of this schedule is parallel"
     if shown.subject == THREADS and count and len(shown.groups or ()) < sum(len(each.points) for each in shown.statements):
@@ -106,14 +119,15 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
-def _distances(arrows: Sequence[Arrow]) -> Iterator[str]:
-    """Yields, for each pair of statements, the distances between source and sink."""
+def _distances(arrows: Sequence[Arrow], shared: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Yields, for each pair of statements, the distances between source and sink in the loops that they share."""
 
     def pair(each: Arrow) -> tuple[str, str]:
         return each.source[0], each.sink[0]
 
-    for (source, sink), some in groupby(sorted(arrows, key=pair), key=pair):
-        found = sorted({tuple(b - a for a, b in zip(each.source[1], each.sink[1])) for each in some} if source == sink else ())
+    for both, some in groupby(sorted(arrows, key=pair), key=pair):
+        depth = shared.get(both, 0)
+        found = sorted({tuple(b - a for a, b in zip(each.source[1][:depth], each.sink[1])) for each in some}) if depth else []
         told = ", ".join(f"({', '.join(map(str, d))})" for d in found[:_MOST_DISTANCES])
         more = f" and {len(found) - _MOST_DISTANCES} more" if len(found) > _MOST_DISTANCES else ""
-        yield f"{source} to {sink}{f' at {told}{more}' if told else ''}"
+        yield f"{' to '.join(both)}{f' at {told}{more}' if told else ''}"

@@ -59,10 +59,10 @@ def axes(own: Panel) -> Iterator[str]:
         dx, dy = (0.0, 30.0) if is_across else (-27.0, 4.0) if is_down else (-10.0, -8.0)
         for value in range(low, high + 1, step):
             x, y = at(dim, value)
-            yield text(x + dx, y + dy, str(value), "faint", anchor="middle", font=Font(10))
+            yield text(x + dx, y + dy, str(value), "faint halo", anchor="middle", font=Font(10))
         x, y = at(dim, high)
         far = (25.0, dy) if is_across else (dx, 25.0) if is_down else (dx + 4, dy - 14)
-        yield text(x + far[0], y + far[1], name, anchor="middle", font=Font(12, bold=True))
+        yield text(x + far[0], y + far[1], name, "halo", anchor="middle", font=Font(12, bold=True))
 
 
 def points(own: Panel, shown: NestPicture) -> Iterator[str]:
@@ -87,7 +87,7 @@ def points(own: Panel, shown: NestPicture) -> Iterator[str]:
             tone = "number in-group"
         elif time is not None:
             number, shade = time, f' style="fill-opacity:{0.15 + 0.85 * time / last:.2f}"'
-            tone = "number on-dark" if time / last > 0.65 else "number"
+            tone = "number on-dark" if time / last > 0.5 else "number"
         x, y = place
         yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{told}{shade}><title>{escape(hint)}</title></circle>'
         if number is not None and radius > 8 and shown.subject in _NUMBERED and number < 1000:
@@ -150,16 +150,29 @@ def outlines(own: Panel, tiles: Sequence[Tile]) -> Iterator[str]:
 
 
 def _sides(own: Panel, point: tuple[int, ...], inside: set[tuple[int, ...]]) -> Iterator[str]:
-    """Yields the sides of a point's cell that are between it and a point outside, as commands of a path."""
-    place, half = own.place(point), own.cell / 2 - _GAP
+    """Yields the sides of a point's cell that are between it and a point outside, as commands of a path.
+
+    A side goes as far as the cell of the point beside it where that is inside too, so that the outline has no gaps.
+    """
+    place, whole = own.place(point), own.cell / 2
     assert place is not None
     x, y = place
-    for dim, corners in ((1, ((-1, -1), (-1, 1))), (1, ((1, -1), (1, 1))), (2, ((-1, -1), (1, -1))), (2, ((-1, 1), (1, 1)))):
-        if dim > len(own.iterators):
-            neighbour = None
-        else:
-            step = own.statement.stride * (corners[0][0] if dim == 1 else corners[0][1])
-            neighbour = (*point[: len(point) - dim], point[-dim] + step, *point[len(point) - dim + 1 :])
-        if neighbour not in inside:
-            (ax, ay), (bx, by) = corners
-            yield f"M{x + ax * half:.1f},{y + ay * half:.1f}L{x + bx * half:.1f},{y + by * half:.1f}"
+
+    def is_inside(across: int, down: int) -> bool:
+        moved = list(point)
+        for dim, step in ((-1, across), (-2, down)):
+            if step and len(own.iterators) < -dim:
+                return False
+            if step:
+                moved[dim] += step * own.statement.stride
+        return tuple(moved) in inside
+
+    for side in (-1, 1):
+        ends = [(whole if is_inside(0, end) else whole - _GAP) * end for end in (-1, 1)]
+        if not is_inside(side, 0):
+            at = x + side * (whole - _GAP)
+            yield f"M{at:.1f},{y + ends[0]:.1f}L{at:.1f},{y + ends[1]:.1f}"
+        ends = [(whole if is_inside(end, 0) else whole - _GAP) * end for end in (-1, 1)]
+        if not is_inside(0, side):
+            at = y + side * (whole - _GAP)
+            yield f"M{x + ends[0]:.1f},{at:.1f}L{x + ends[1]:.1f},{at:.1f}"

@@ -36,10 +36,10 @@ def nest_svg(shown: NestPicture) -> Svg:
     parts = [heading(title(shown), "")[0], markers()]
     parts += [text(14, TOP + 3 + _LINE * number, line, "caption faint") for number, line in enumerate(captions)]
     for each in panels:
-        parts += [*axes(each), *outlines(each, shown.tiles)]
+        parts += outlines(each, shown.tiles)
     parts += arrows(shown.arrows, places)
     for each in panels:
-        parts += points(each, shown)
+        parts += [*points(each, shown), *axes(each)]
     lines = list(_legend_lines(words, bottom + 10, width))
     parts += [part for _, part in lines]
     height = max([bottom, *(y for y, _ in lines)]) + 18

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polyml.polyhedra.points import Instance
 
@@ -72,6 +72,8 @@ class NestPicture:
         all parallel loops has no thread.
     left_out: how many instances are not shown.
     caption: what is said besides, such as the step.
+    shared: where arrows are the subject, how many loops of the source two statements share.
+    parallel: the names of the outermost parallel loops, where threads are the subject.
     """
 
     kernel: str
@@ -84,3 +86,5 @@ class NestPicture:
     groups: Mapping[Instance, int] | None = None
     left_out: int = 0
     caption: str = ""
+    shared: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    parallel: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.printer import statement_text
 from polyml.model.core.scop import Scop
 from polyml.pictures.direct_dependences import direct_dependences
-from polyml.pictures.nest_groups import phases, threads
+from polyml.pictures.nest_groups import parallel_at, phases, threads
 from polyml.pictures.nest_tiles import tiles_of
 from polyml.pictures.nest_values import (
     DEPENDENCES,
@@ -30,7 +30,8 @@ from polyml.pictures.nest_values import (
     StatementPoints,
 )
 from polyml.polyhedra.points import Instance, points
-from polyml.schedule.replay.nests import Order
+from polyml.schedule.replay.nests import Order, order_of
+from polyml.schedule.tree import loop_tree
 
 MOST = 2_000  # instances of a picture
 
@@ -63,6 +64,12 @@ class Nest:
         )
 
     @cached_property
+    def shared(self) -> dict[tuple[str, str], int]:
+        """How many loops of the source each pair of statements shares."""
+        source = order_of(loop_tree.read(self.scop.schedule, self.scop.statements), self.scop)
+        return {(a, b): source.shared((a, 0), (b, 0)) for a in self.scop.statements for b in self.scop.statements}
+
+    @cached_property
     def instances(self) -> list[Instance]:
         """All instances, in the order of the source."""
         return [instance for _, instance in sorted((time, instance) for instance, time in self.times(self.scop.schedule.get_map()))]
@@ -83,7 +90,8 @@ def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> Ne
     found = _with_points(nest, subject, most)
     kept = {(each.name, point) for each in found.statements for point in each.points}
     if subject == DEPENDENCES:
-        return replace(found, arrows=tuple(each for each in nest.direct if each.source in kept and each.sink in kept))
+        direct = tuple(each for each in nest.direct if each.source in kept and each.sink in kept)
+        return replace(found, arrows=direct, shared=nest.shared)
     if subject == DOMAIN:
         return found
     times = dict(nest.times(order.schedule_map()))
@@ -91,13 +99,15 @@ def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> Ne
     found = replace(found, times={each: number for number, each in enumerate(in_order)})
     if subject in (THREADS, WAVEFRONTS):
         groups = threads(order, nest.sizes) if subject == THREADS else phases(order, nest.sizes, times)
-        return replace(found, groups={each: groups[each] for each in in_order if each in groups})
+        loops = [piece.levels[at].name for piece in order.pieces.values() if (at := parallel_at(piece)) is not None]
+        groups = {each: groups[each] for each in in_order if each in groups}
+        return replace(found, groups=groups, parallel=tuple(dict.fromkeys(loops)))
     if subject in (TILES, STEP):
         found = replace(found, tiles=tuple(tiles_of(order, nest.sizes, kept)))
     if subject == STEP:
         broken = (each for each in nest.to_be_kept if times[each.source] >= times[each.sink])
         shown = (replace(each, is_broken=True) for each in broken if each.source in kept and each.sink in kept)
-        return replace(found, arrows=tuple(shown))
+        return replace(found, arrows=tuple(shown), shared=nest.shared)
     return found
 
 

@@ -148,7 +148,7 @@ def _tile(name: str, relation: isl.UnionMap, numbers: Index, sizes: Mapping[str,
     chosen = isl.UnionSet(f"{{ [{', '.join(map(str, numbers))}] }}")
     inside = isl.Set.from_union_set(relation.intersect_range(chosen).domain())
     number = len(points(inside, **sizes))
-    return f"the tile {', '.join(map(str, numbers))} of {name}, with {number:,} instances", inside, number
+    return f"the tile of {name} with the numbers ({', '.join(map(str, numbers))}), which has {number:,} instances", inside, number
 
 
 def _of_instance(statement: Statement, point: Index) -> tuple[str, dict[str, isl.Set]]:

@@ -25,6 +25,13 @@ _SHAPES = {
     FILTER: "condition: which of a statement's instances run below it",
     STATEMENT: "square: a statement",
 }
+_DIRECTIVES = {
+    "tile": "the loop goes over tiles, by their first iterations",
+    "parallel": "the loop's iterations go to threads",
+    "partial": "each thread adds up results of its own",
+    "vectorize": "the loop's iterations are lanes of vectors",
+    "grid": "the loop's iterations go to the threads of a GPU",
+}
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ def tree_svg(scop: Scop, tree: Node) -> Svg:
     for number, row in enumerate(rows):
         parts += _row(row, _TOP + number * _ROW)
     words = [meaning for kind, meaning in _SHAPES.items() if any(row.kind == kind for row in rows)]
+    used = {word.split("(")[0] for row in rows for word in row.words}
+    words += [f"{word}: {meaning}" for word, meaning in _DIRECTIVES.items() if word in used]
     bottom = _TOP + len(rows) * _ROW + 14
     parts += [text(_LEFT, bottom + 17 * number, line, "faint") for number, line in enumerate(words)]
     width = max([heading_width(title, caption), 380.0, *(_right(row) + 14 for row in rows)])
@@ -129,7 +138,7 @@ def _row(row: TreeRow, y: float) -> Iterator[str]:
     yield text(x + 8, y + 15, _shown(row), "mono" if row.kind != SEQUENCE else "faint")
     x += width
     for word in row.words:
-        wide = CHARACTER * len(word) + 12
+        wide = 6.2 * len(word) + 13
         yield (
             f'<g class="preload tag" data-word="{escape(word)}">'
             f'<rect x="{x + 6:.1f}" y="{y + 2:.1f}" width="{wide:.1f}" height="18" rx="9"/></g>'

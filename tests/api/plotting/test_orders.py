@@ -77,7 +77,7 @@ def test_before_and_after_stand_side_by_side():
     assert sorted(times(before), key=times(before).get) == [f"S0[{t}, {i}]" for t, i in instances]
     by_diagonal = sorted(instances, key=lambda each: (each[0] + each[1], each[0]))
     assert sorted(times(after), key=times(after).get) == [f"S0[{t}, {i}]" for t, i in by_diagonal]
-    assert "before: 9 instances" in before and "after: 9 instances" in after
+    assert "before: order of the instances of seidel" in before and "after: order of the instances" in after
 
 
 def test_the_slider_of_an_order_fades_what_runs_later(tmp_path):
