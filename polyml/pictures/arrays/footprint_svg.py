@@ -82,7 +82,7 @@ def _legend(bottom: float) -> Iterator[str]:
 
 
 def _words(shown: Footprints, grids: list[Grid]) -> Iterator[str]:
-    yield f"outlined: what {shown.chosen} touches"
+    yield f"outlined: elements that are touched by {shown.chosen}"
     yield from notes(grids)
     if shown.by_data:
         yield f"data decide which elements of {', '.join(shown.by_data)} are read: those are not shown"

@@ -41,7 +41,7 @@ class Footprints:
     """The footprints of a kernel for some sizes.
 
     sizes: {parameter: value}.
-    chosen: what is outlined, such as "S0[1, 2]" or "the tile (0, 1) of S0, with 6 instances".
+    chosen: whose elements are outlined, such as "S0[1, 2]" or "the 6 instances of S0 with loops over tiles at (0, 1)".
     by_data: the arrays of which data decide which elements are read; these reads are not among the elements.
     """
 
@@ -148,7 +148,8 @@ def _tile(name: str, relation: isl.UnionMap, numbers: Index, sizes: Mapping[str,
     chosen = isl.UnionSet(f"{{ [{', '.join(map(str, numbers))}] }}")
     inside = isl.Set.from_union_set(relation.intersect_range(chosen).domain())
     number = len(points(inside, **sizes))
-    return f"the tile of {name} with the numbers ({', '.join(map(str, numbers))}), which has {number:,} instances", inside, number
+    at = ", ".join(map(str, numbers))
+    return f"the {number:,} instances of {name} with loops over tiles at ({at})", inside, number
 
 
 def _of_instance(statement: Statement, point: Index) -> tuple[str, dict[str, isl.Set]]:

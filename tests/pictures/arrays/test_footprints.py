@@ -146,11 +146,11 @@ def test_the_outline_is_what_a_tile_an_instance_or_a_statement_touches():
     rows, columns, depth = range(3, 6), range(4, 8), range(4)
     expected = {f"C[{i}, {j}]" for i in rows for j in columns} | {f"A[{i}, {k}]" for i in rows for k in depth}
     assert outlined(svg) == expected | {f"B[{k}, {j}]" for k in depth for j in columns}
-    assert "outlined: what the tile 3, 4 of S0, with 48 instances touches" in svg
+    assert "outlined: elements that are touched by the 48 instances of S0 with loops over tiles at (3, 4)" in svg
     assert outlined(polyml.plot(tiled, "footprints", SIZES, at="S0[4, 5, 2]")) == {"C[4, 5]", "A[4, 2]", "B[2, 5]"}
     assert len(outlined(polyml.plot(tiled, "footprints", SIZES, at="S0"))) == 7 * 9 + 7 * 4 + 4 * 9
-    assert "what the tile 3, 4 of S0" in polyml.plot(tiled, "footprints", SIZES)  # the full one in the middle
-    assert "what S0[3, 4, 1] touches" in polyml.plot(of_gemm(), "footprints", SIZES)
+    assert "S0 with loops over tiles at (3, 4)" in polyml.plot(tiled, "footprints", SIZES)  # the full one in the middle
+    assert "touched by S0[3, 4, 1]" in polyml.plot(of_gemm(), "footprints", SIZES)
 
 
 @pytest.mark.parametrize(
