@@ -62,7 +62,7 @@ def test_what_is_read_first_is_short(page, lines):
 def test_the_commands_that_are_listed_are_all_there_are():
     from polyml.cli import main
 
-    [shown] = [block.text for block in blocks("docs/commands.md") if block.kind == "sh"]
+    shown = next(block.text for block in blocks("docs/commands.md") if block.kind == "sh")
     assert set(re.findall(r"^polyml (\w+)", shown, re.MULTILINE)) == set(main.commands)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import click
 
 from polyml.cli.cache_group import cache
+from polyml.cli.completion_command import completion, kernel_names
 from polyml.cli.inputs import options
 from polyml.cli.inputs.command_specs import (
     ArraySpec,
@@ -104,7 +105,7 @@ def main(traceback: bool) -> None:
 
 
 @main.command()
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, shell_complete=kernel_names)
 @gathered(
     "spec",
     BenchSpec,
@@ -132,7 +133,7 @@ def bench(names: tuple[str, ...], spec: BenchSpec, settings: Settings, as_json: 
     click.option("--repeat", type=Whole(0, 1_000_000), default=3, show_default=True,
                  help="Runs after the first; the fastest counts."),
     options.seed,
-    click.option("--load", metavar="FILE", help="A schedule to run with, as `polyml schedule --save` writes it."),
+    click.option("--load", type=options.file_type, help="A schedule to run with, as `polyml schedule --save` writes it."),
     click.option("--target", type=click.Choice(_GPUS), help="What it runs on, in place of what its file says."),
 )  # fmt: skip
 @options.settings
@@ -151,13 +152,13 @@ def run(call: CallSpec, spec: RunSpec, settings: Settings, as_json: bool) -> Non
     click.option("--stage", type=click.Choice((*STAGES, *_GPU_STAGES)),
                  help="Which stage's result; or the text for GPUs: OpenCL C, CUDA C++, or what nvcc makes of it."),
     click.option("--after", type=click.Choice(PASSES), help="What there is after this pass, in place of a stage."),
-    click.option("--from", "file", metavar="FILE",
+    click.option("--from", "file", type=options.file_type,
                  help="A kernel, SCoP or program that `--full` wrote, in place of FILE.py:FUNC."),
     click.option("--full", is_flag=True, help="Of kernel, domain and ast: all that --from takes."),
     click.option("--arch", metavar="sm_90", help="Of ptx and sass: the GPU's architecture; sm_90 if left out."),
     click.option("--target", type=click.Choice(["cpu", *_GPUS]), default="cpu", show_default=True,
                  help="Of schedule: what it is for."),
-    click.option("--load", metavar="FILE", help="Of text for GPUs: the schedule, as `polyml schedule --target` saves it."),
+    click.option("--load", type=options.file_type, help="Of text for GPUs: the schedule, as `polyml schedule --target` saves it."),
 )  # fmt: skip
 @options.optional_call
 @options.settings
@@ -206,7 +207,7 @@ def trace(page: str | None, call: CallSpec, settings: Settings) -> None:
     click.option("--format", "form", type=click.Choice(["text", "json", "html", "sarif", "gcc"]), default="text", show_default=True,
                  help="gcc: FILE:LINE:COLUMN lines for editors; sarif: SARIF 2.1.0."),
     click.option("--json", "form", flag_value="json", help="The same as --format json."),
-    click.option("--diff", nargs=2, metavar="OLD NEW", help="Print what changed between two saved files of JSON."),
+    click.option("--diff", nargs=2, metavar="OLD NEW", type=options.file_type, help="Print what changed between two saved files of JSON."),
 )  # fmt: skip
 @options.settings
 def explain(call: CallSpec, spec: ExplainSpec, settings: Settings) -> None:
@@ -217,7 +218,7 @@ def explain(call: CallSpec, spec: ExplainSpec, settings: Settings) -> None:
 
 
 @main.command()
-@click.argument("kernel", metavar="FILE.py:FUNC")
+@click.argument("kernel", metavar="FILE.py:FUNC", type=options.file_type)
 @gathered("spec", BuildSpec, *options.library)
 @options.settings
 @options.as_json
@@ -229,8 +230,8 @@ def build(kernel: str, spec: BuildSpec, settings: Settings, as_json: bool) -> No
 
 
 @main.command()
-@click.option("--save", metavar="FILE", help="Write the schedule to a file.")
-@click.option("--load", metavar="FILE", help="Take the schedule from a file and prove it again.")
+@click.option("--save", type=options.file_type, help="Write the schedule to a file.")
+@click.option("--load", type=options.file_type, help="Take the schedule from a file and prove it again.")
 @click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
 @click.option("--target", type=click.Choice(["cpu", *_GPUS]), default="cpu", show_default=True, help="What it is for.")
 @options.call
@@ -252,7 +253,7 @@ def schedule(
     ExploreSpec,
     click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write the page instead of serving it."),
     click.option("--from", "start", type=click.Choice(["source", "auto"]), default="source", help="auto: what the compiler finds."),
-    click.option("--load", metavar="FILE", help="Begin with the schedule of a file."),
+    click.option("--load", type=options.file_type, help="Begin with the schedule of a file."),
     click.option("--size", multiple=True, metavar="NAME=INTEGER", help="A size of the picture, as in --size A_0=6."),
     click.option("--tile", multiple=True, type=Whole(2, 4_096), metavar="INTEGER", help="A tile size that the page knows."),
     click.option("--port", type=Whole(0, 65_535), default=0, show_default=True, help="Of the page's address; 0: any."),
@@ -273,7 +274,7 @@ def explore(call: CallSpec, wanted: ExploreSpec, settings: Settings) -> None:
     ReportSpec,
     click.option("--target", type=click.Choice(["cpu", "cuda", "opencl", "systolic"]), default="cpu", show_default=True,
                  help="cuda, opencl: what threads of a GPU do; systolic: what an array of units does."),
-    click.option("--machine", metavar="NAME|FILE",
+    click.option("--machine", metavar="NAME|FILE", type=options.file_type,
                  help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for GPUs."),
     click.option("--block", metavar="SIZES",
                  help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some."),
@@ -299,8 +300,8 @@ def explore(call: CallSpec, wanted: ExploreSpec, settings: Settings) -> None:
     ReportFiles,
     click.option("--svg", metavar="FOLDER",
                  help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array."),
-    click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles."),
-    click.option("--save", metavar="FILE",
+    click.option("--html", type=options.file_type, help="Also write a page; of a systolic array, one that steps through its cycles."),
+    click.option("--save", type=options.file_type,
                  help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes."),
 )  # fmt: skip
 @options.number_settings
@@ -316,7 +317,9 @@ def report(
 
 @main.command()
 @options.call
-@click.option("--machine", metavar="NAME|FILE", help="A systolic array of `polyml machine --list`, or a TOML file.")
+@click.option(
+    "--machine", metavar="NAME|FILE", type=options.file_type, help="A systolic array of `polyml machine --list`, or a TOML file."
+)
 @gathered("array", ArraySpec, *options.array)
 @gathered(
     "spec",
@@ -342,7 +345,13 @@ def simulate(
 
 
 @main.command()
-@click.option("--reduce", "bundle", metavar="BUNDLE", help="Make a kept failure smaller instead: less text, smaller arrays.")
+@click.option(
+    "--reduce",
+    "bundle",
+    metavar="BUNDLE",
+    type=options.file_type,
+    help="Make a kept failure smaller instead: less text, smaller arrays.",
+)
 @options.as_json
 def doctor(bundle: str | None, as_json: bool) -> None:
     """Print versions, CPU, threads, cache, kept failures of the compiler, and whether a small kernel compiles."""
@@ -362,7 +371,7 @@ def doctor(bundle: str | None, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("bundle", metavar="BUNDLE")
+@click.argument("bundle", metavar="BUNDLE", type=options.file_type)
 @options.as_json
 def bisect(bundle: str, as_json: bool) -> None:
     """Name the pass and the statement at which a recorded failure, a file BUNDLE that `polyml doctor` lists, goes wrong."""
@@ -372,7 +381,7 @@ def bisect(bundle: str, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("name", metavar="[NAME|FILE]", default="host")
+@click.argument("name", metavar="[NAME|FILE]", type=options.file_type, default="host")
 @click.option("--measure", is_flag=True, help="Measure what the host reaches, and keep it.")
 @click.option("--list", "names", is_flag=True, help="Print the names that are known.")
 @options.as_json
@@ -384,3 +393,4 @@ def machine(name: str, measure: bool, names: bool, as_json: bool) -> None:
 
 
 main.add_command(cache)
+main.add_command(completion)

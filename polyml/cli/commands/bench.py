@@ -16,6 +16,7 @@ from polyml.runtime.loading import thread_pool as pool
 
 _HEADINGS = ("kernel", "size", "compile ms", "cached ms", "run ms", "rate", "x NumPy", "error/bound", "")
 _RIGHT = (2, 3, 4, 5, 6, 7)
+ALL = ("all", *kernels.NAMES)  # what names a kernel, or every kernel
 
 
 def bench(names: Sequence[str], spec: BenchSpec, settings: Mapping[str, object], as_json: bool) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from polyml.cli.inputs.command_specs import CallSpec
 from polyml.cli.inputs.whole_numbers import Whole
@@ -38,6 +39,15 @@ def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Dec
     return decorated
 
 
+class _File(click.ParamType):
+    """Texts that name a file, or begin with one: shells complete its path. The command itself says what is wrong with a file."""
+
+    name = "file"
+
+    def shell_complete(self, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
 def _given(
     fp: str | None = None,
     schedule: str | None = None,
@@ -50,6 +60,7 @@ def _given(
     return {name: value for name, value in settings if value is not None}
 
 
+file_type = _File()
 _DEFINE = click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size, as in -D N=1000.")
 _ARG = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE[N,M]",
                     help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
@@ -60,9 +71,14 @@ _TF32 = click.option("--tf32", is_flag=True, default=None, help="In CUDA, produc
 _ORDER = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
 _FUSION = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
 
-call = gathered("call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC"), _DEFINE, _ARG, _PRESET)
+call = gathered("call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC", type=file_type), _DEFINE, _ARG, _PRESET)
 optional_call = gathered(
-    "call", CallSpec, click.argument("kernel", metavar="FILE.py:FUNC", required=False, default=""), _DEFINE, _ARG, _PRESET
+    "call",
+    CallSpec,
+    click.argument("kernel", metavar="FILE.py:FUNC", type=file_type, required=False, default=""),
+    _DEFINE,
+    _ARG,
+    _PRESET,
 )
 settings = gathered("settings", _given, _FP, _ORDER, _FUSION, _TF32, _LIBRARIES)
 fp_setting = gathered("settings", _given, _FP)
