@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
-import polyml.api.explain as words
 from polyml import config
 from polyml.api.decorator import Kernel, kernel
+from polyml.api.explaining import words
 from polyml.api.inspecting.texts import StageText
 from polyml.api.notebook.cell_options import EXPLAIN, NOTHING, PICTURE, REPORT, CellOptions, Given, read
 from polyml.api.plotting.plot import plot
