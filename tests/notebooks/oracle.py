@@ -14,32 +14,46 @@ import polyml
 from polyml.polyhedra.points import points
 from tests.pictures.test_nests import direct, text
 
-NESTS = ("domain", "dependences", "schedule", "tiles")  # subjects that show instances
+NESTS = ("domain", "dependences", "schedule", "tiles", "order", "threads", "wavefronts")  # subjects that show instances
+FILMS = ("comparison", "replay")  # that show the source's order first, and the schedule last
 USUAL = 6  # of a size that is not given
 
 
 def tell(of: object, what: str = "domain", sizes: dict[str, int] | None = None, **options: str) -> None:
-    """Prints what `polyml.plot(of, what, sizes)` has to show, as a line of JSON; null for pictures of arrays and caches, which have no instances."""
-    print(json.dumps(facts(of, what, sizes or {}) if what in NESTS else None))
+    """Prints what `polyml.plot(of, what, sizes)` has to show, as a line of JSON: the facts of its first and last picture, or of
+    its only one; null for pictures of arrays, caches and trees, which have no instances.
+    """
+    if what in FILMS:
+        schedule = of.schedule() if isinstance(of, polyml.Kernel) else of
+        found = facts(schedule, "tiles", sizes or {})
+        first = in_order(schedule.problem.scop.schedule, schedule.problem.scop, found["sizes"])
+        print(json.dumps([{**found, "times": first, "tiles": []}, found]))
+        return
+    print(json.dumps([facts(of, what, sizes or {})] if what in NESTS else None))
 
 
 def facts(of: object, what: str, sizes: dict[str, int]) -> dict:
     """The facts of a picture: instances, and where they are its subject arrows, times and tiles."""
     schedule = of
     if isinstance(of, polyml.Kernel):
-        schedule = of.schedule() if what in ("schedule", "tiles") else of.schedule("source")
+        schedule = of.schedule("source") if what in ("domain", "dependences") else of.schedule()
     scop = schedule.problem.scop
     names = [scop.domain.get_space().get_dim_name(isl.dim_type.param, k) for k in range(scop.domain.dim(isl.dim_type.param))]
     values = {name: sizes.get(name, USUAL) for name in names}
     found = {"what": what, "sizes": values, "instances": sorted(text(each) for each in points(scop.domain, **values))}
     if what == "dependences":
         found["arrows"] = sorted(direct(scop, values))
-    if what in ("schedule", "tiles"):
-        order = points(schedule.tree.get_map().intersect_domain(scop.domain), **values)
-        found["times"] = [text(instance) for instance, _ in sorted(order, key=lambda pair: pair[1][1])]
+    if what not in ("domain", "dependences"):
+        found["times"] = in_order(schedule.tree, scop, values)
     if what == "tiles":
         found["tiles"] = sorted(sorted(map(text, tile)) for tile in tiles(schedule.tree, values))
     return found
+
+
+def in_order(tree: isl.Schedule, scop, values: dict[str, int]) -> list[str]:
+    """The instances in the order of a schedule tree."""
+    order = points(tree.get_map().intersect_domain(scop.domain), **values)
+    return [text(instance) for instance, _ in sorted(order, key=lambda pair: pair[1][1])]
 
 
 def tiles(tree: isl.Schedule, values: dict[str, int]) -> list[list[tuple[str, tuple[int, ...]]]]:

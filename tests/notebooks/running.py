@@ -27,13 +27,13 @@ class Shown:
     source: its text.
     printed: what it printed.
     pictures: its SVG and HTML outputs.
-    facts: what its picture has to show; None where it does not call `polyml.plot` last.
+    facts: what its first and last picture have to show, or its only one; None where it does not call `polyml.plot` last.
     """
 
     source: str
     printed: str
     pictures: tuple[str, ...]
-    facts: dict | None
+    facts: list[dict] | None
 
 
 def run(path: Path) -> list[Shown]:
