@@ -54,9 +54,13 @@ class Report(ReportValues):
     """
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int | None = None) -> str:
+        """Returns the report as text, as `print` shows it. width: the most characters of a line; None: any."""
         from polyml.report.text import text
 
-        return text(self)
+        return text(self, width)
 
     def _repr_html_(self) -> str:
         from polyml.report.html import page

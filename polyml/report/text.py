@@ -32,9 +32,9 @@ NEGATIVE = "conflict below 0: sets kept lines that one set of all ways, least re
 _COUNT_HEADS = {"written": "written back"}  # headings of fields of MissTotal that are not the field's name
 
 
-def text(report: ReportValues) -> str:
-    """Returns the report on a kernel's call as text."""
-    return lines(parts(report))
+def text(report: ReportValues, width: int | None = None) -> str:
+    """Returns the report on a kernel's call as text. width: the most characters of a line; None: any."""
+    return lines(parts(report), width)
 
 
 def parts(report: ReportValues) -> Iterator[str | Table]:

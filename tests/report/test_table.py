@@ -2,9 +2,11 @@
 
 from dataclasses import fields
 
+import pytest
+
 from polyml.performance.cache_misses import MissTotal
 from polyml.report.html import page
-from polyml.report.table import Column, lines, table
+from polyml.report.table import Column, Table, lines, table, wrapped
 from polyml.report.text import _counts
 
 WORDS = ["tile", "skew"]
@@ -34,3 +36,36 @@ def test_every_count_of_misses_has_a_column():
     assert {str(getattr(total, each.name)) for each in fields(MissTotal)} <= {column.cell(("all", total)) for column in columns}
     Found.coherent = False
     assert {column.head for column in columns} - {column.head for column in _counts(Found)} == {"coherence"}
+
+
+ROWS = [
+    ("A[i, k] of S0", "exact", "1,234,567", "none"),
+    ("B[k, j] of S0", "an estimate from strides", "89", "the loop k carries it"),
+]
+TABLE = Table(("reference", "accuracy", "lines", "because"), tuple(ROWS), (True, True, False, True))
+
+
+@pytest.mark.parametrize("width", range(24, 90))
+def test_a_narrow_table_has_every_word_and_no_long_line(width):
+    lines = TABLE.lines(width)
+    assert max(map(len, lines)) <= width
+    blocks = "\n".join(lines).split("\n\n")
+    assert (len(blocks) == 1) or width < 50
+    words = " ".join(cell for row in (TABLE.heads, *ROWS) for cell in row).split()
+    if max(map(len, words)) <= width // 3:
+        assert set(words) == set(" ".join(lines).split())
+
+
+def test_a_column_too_many_stands_in_a_table_below_with_the_first_column():
+    numbers = Table(
+        ("name", "first", "second", "third"), (("tile", "1,000,000", "2,000,000", "3,000,000"),), (True, False, False, False)
+    )
+    assert numbers.lines(30) == [
+        "name      first     second", "tile  1,000,000  2,000,000", "", "name      third", "tile  3,000,000"
+    ]  # fmt: skip
+
+
+def test_wrapped_lines_keep_their_indent_and_long_words():
+    assert wrapped("    one two three", 11) == "    one two\n      three"
+    assert wrapped("see /a/very/long/path/to/a/file now", 12) == "see\n  /a/very/long/path/to/a/file\n  now"
+    assert wrapped("── tiles ─────", 10) == "── tiles ─" and wrapped("x" * 99, None) == "x" * 99

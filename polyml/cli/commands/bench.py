@@ -38,7 +38,7 @@ def bench(names: Sequence[str], spec: BenchSpec, settings: Mapping[str, object],
     if as_json:
         output.as_json([{**asdict(r), "ok": r.ok, "numpy_ratio": r.numpy_ratio} for r in rows])
         return all(r.ok for r in rows)
-    click.echo(f"{spec.preset.upper()}, {pool.count(spec.threads)} threads, checked on random data against a reference")
+    output.prose(f"{spec.preset.upper()}, {pool.count(spec.threads)} threads, checked on random data against a reference")
     output.table(_HEADINGS, [_cells(r) for r in rows], right=_RIGHT)
     if hindered := engine.overrides():
         said = " and ".join(hindered)

@@ -69,10 +69,10 @@ def _print(found: Described, name: str) -> None:
     for place in found.bandwidths:
         sources += [(f"{place.place} {what}", rate) for what, rate in _directions(place)]
     if not found.has_rates and name == "host":
-        click.echo(f"\n{_HINT}")
+        output.prose(f"\n{_HINT}")
     _sources(sources)
     if name == "host":
-        click.echo(_POLICY)
+        output.prose(_POLICY)
 
 
 def _facts(found: Described) -> Iterator[tuple[str, str]]:
@@ -217,7 +217,7 @@ def _sources(rates: Sequence[tuple[str, Rate]]) -> None:
     if lines:
         click.echo("\nsources")
     for source, named in lines.items():
-        click.echo(textwrap.indent(f"{', '.join(named)}: {source}", "  "))
+        output.prose(textwrap.indent(f"{', '.join(named)}: {source}", "  "))
 
 
 def _size(size: int) -> str:

@@ -35,6 +35,8 @@ class PrintableReport(Protocol):
 
     def data(self) -> dict[str, object]: ...
 
+    def text(self, width: int | None = None) -> str: ...
+
 
 def report(
     call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, files: ReportFiles, settings: Mapping[str, object], as_json: bool
@@ -86,7 +88,7 @@ def _print(found: PrintableReport, as_json: bool) -> None:
     if as_json:
         output.as_json(found.data())
     else:
-        click.echo(str(found))
+        click.echo(found.text(output.width()))
 
 
 def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: Mapping[str, object]) -> PrintableReport:

@@ -47,7 +47,7 @@ def show(spec: CallSpec, what: ShowSpec, settings: Mapping[str, object], as_json
         return
     _say(said)
     texts = compiled.stages | (compiled.full if what.full else {})
-    click.echo(texts[stage]().rstrip("\n"))
+    (output.prose if stage == "deps" else click.echo)(texts[stage]().rstrip("\n"))  # the other stages are code
 
 
 def _show_gpu(

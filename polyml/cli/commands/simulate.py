@@ -45,7 +45,7 @@ def simulate(
     if as_json:
         output.as_json(found.data())
     else:
-        click.echo(str(found))
+        click.echo(found.text(output.width()))
     return DONE if found.ok else REFUSED
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from collections.abc import Sequence
 
 import click
 
 from polyml.errors import PolymlError
+
+_NARROWEST = 20  # characters of a line
 
 
 def line(error: PolymlError) -> str:
@@ -30,23 +35,29 @@ def _plain(value: object) -> object:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """Prints a table, with bold headings and folded cells in a terminal, and as plain text in a pipe.
+    """Prints a table, with folded cells where it is wider than the terminal.
 
     right: the numbers of the columns that are flush right.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from polyml.report.table import Table
 
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for position, heading in enumerate(headings):
-        made.add_column(heading, justify="right" if position in right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(200, console.width))
-    console.print(made)
+    left = tuple(position not in right for position in range(len(headings)))
+    click.echo("\n".join(Table(tuple(headings), tuple(map(tuple, rows)), left).lines(width())))
+
+
+def width() -> int | None:
+    """Returns how many characters a printed line has at most: those of COLUMNS or the terminal; None where there is neither."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns[:9]) > 0:
+        return max(int(columns[:9]), _NARROWEST)
+    return max(shutil.get_terminal_size().columns, _NARROWEST) if sys.stdout.isatty() else None
+
+
+def prose(text: str) -> None:
+    """Prints a text, with lines that are longer than the terminal is wide continued on further ones."""
+    from polyml.report.table import wrapped
+
+    click.echo(wrapped(text, width()))
 
 
 def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
@@ -54,12 +65,14 @@ def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
 
     rows: (name, text, whether all is well); if not, the name is red.
     """
-    width = max(len(name) for name, _, _ in rows)
+    from polyml.report.table import wrapped
+
+    longest, most = max(len(name) for name, _, _ in rows), width()
     for name, text, ok in rows:
-        first, *rest = text.split("\n")
-        click.echo(click.style(name.ljust(width), fg=None if ok else "red", bold=True) + "  " + first)
+        first, *rest = wrapped(text, None if most is None else max(most - longest - 2, _NARROWEST)).split("\n")
+        click.echo(click.style(name.ljust(longest), fg=None if ok else "red", bold=True) + "  " + first)
         for line in rest:
-            click.echo(" " * (width + 2) + line)
+            click.echo(" " * (longest + 2) + line)
 
 
 def described(value: object) -> str:

@@ -30,9 +30,13 @@ class GpuReport(GpuReportValues):
     """The report on one call of a kernel on a GPU, which prints, draws and writes itself."""
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int | None = None) -> str:
+        """Returns the report as text, as `print` shows it. width: the most characters of a line; None: any."""
         from polyml.report.gpu.text import text
 
-        return text(self)
+        return text(self, width)
 
     def _repr_html_(self) -> str:
         from polyml.report.gpu.text import parts

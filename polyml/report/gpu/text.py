@@ -21,9 +21,9 @@ AXES = "xyz"
 TITLES = {"source": "the source's order", "polyml": "polyml's code", "given": "the given schedule"}
 
 
-def text(report: GpuReportValues) -> str:
-    """Returns the report on a GPU as text."""
-    return lines(parts(report))
+def text(report: GpuReportValues, width: int | None = None) -> str:
+    """Returns the report on a GPU as text. width: the most characters of a line; None: any."""
+    return lines(parts(report), width)
 
 
 def parts(report: GpuReportValues) -> Iterator[str | Table]:

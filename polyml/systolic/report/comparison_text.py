@@ -20,9 +20,9 @@ COLUMNS = 72  # of a picture
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def text(found: SimulationReportValues) -> str:
-    """Returns a report on simulated calls as text, with tables for a terminal."""
-    return lines(parts(found))
+def text(found: SimulationReportValues, width: int | None = None) -> str:
+    """Returns a report on simulated calls as text, with tables for a terminal. width: the most characters of a line; None: any."""
+    return lines(parts(found), width)
 
 
 def html(found: SimulationReportValues) -> str:

@@ -35,9 +35,13 @@ class SystolicReport(SystolicReportValues):
 
     def __str__(self) -> str:
         """Returns the report as text, with its tables."""
+        return self.text()
+
+    def text(self, width: int | None = None) -> str:
+        """Returns the report as text, as `print` shows it. width: the most characters of a line; None: any."""
         from polyml.systolic.report.text import text
 
-        return text(self)
+        return text(self, width)
 
     def _repr_html_(self) -> str:
         """Returns the report as HTML with pictures, which notebooks show."""

@@ -25,9 +25,9 @@ from polyml.systolic.report.values import NestReport, SystolicReportValues
 LONGEST_FORMULA = 100  # characters of one that is shown
 
 
-def text(report: SystolicReportValues) -> str:
-    """Returns a report on mappings as text, with tables for a terminal."""
-    return lines(parts(report))
+def text(report: SystolicReportValues, width: int | None = None) -> str:
+    """Returns a report on mappings as text, with tables for a terminal. width: the most characters of a line; None: any."""
+    return lines(parts(report), width)
 
 
 def html(report: SystolicReportValues, pictures: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from polyml import config
+from polyml.cli.inputs import output
 from polyml.cli.inputs.arguments import call_arguments, call_types
 from polyml.cli.inputs.command_specs import CallSpec, ExplainSpec
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
@@ -33,7 +34,8 @@ def explain(call: CallSpec, spec: ExplainSpec, settings: Mapping[str, object]) -
         raise ConfigError(f"--annotate prints text, and --format {spec.form} asks for another form")
     target = load_kernel_file(call.kernel)
     with config.scope(**settings):
-        click.echo(_explained(target, call, spec))
+        text = _explained(target, call, spec)
+        (output.prose if spec.form == "text" and not spec.annotate else click.echo)(text)
 
 
 def _difference(call: CallSpec, spec: ExplainSpec, files: tuple[str, str]) -> None:
