@@ -160,14 +160,37 @@ class Described:
         return {"version": VERSION, "kind": type(self).__name__.lower(), **asdict(self)}
 
 
+@dataclass(frozen=True)
+class Runs:
+    """A Runs says how far apart the runs are with which a rate was measured. The rate itself is that of the best run.
+
+    what: the rate, such as "f64", "L1 read" or "frequency".
+    threads: how many threads ran; their rates are added, but those of the frequency are of one.
+    kind: a key of `units.UNITS`: "operations", "bandwidth" or "frequency".
+    count: how many runs there were.
+    least, median, greatest: of the runs' rates, per second.
+    """
+
+    what: str
+    threads: int
+    kind: str
+    count: int
+    least: float
+    median: float
+    greatest: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cpu(Described):
     """A Cpu describes a processor: what code generation knows of it, and its rates.
 
     It has bandwidths of the places "L1", "L2", ..., one for each cache level, and "memory".
+
+    runs: those of the last measurement; () where the rates were not measured here.
     """
 
     machine: CpuMachine
+    runs: tuple[Runs, ...] = ()
 
     @property
     def parts(self) -> int:

@@ -13,7 +13,7 @@ from functools import cache
 
 from polyml import config
 from polyml.machines import cpu
-from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate, Runs
 from polyml.measure.measurement import Measured, better
 from polyml.runtime.storage.disk_cache import Cache, open_cache
 
@@ -97,6 +97,7 @@ def _content(found: Measured) -> bytes:
     rates: dict[str, object] = {"frequency_hz": asdict(found.cpu.frequency_hz)}
     rates["peaks"] = [asdict(peak) for peak in found.cpu.peaks]
     rates["bandwidths"] = [asdict(bandwidth) for bandwidth in found.cpu.bandwidths]
+    rates["runs"] = [asdict(runs) for runs in found.cpu.runs]
     return json.dumps({"quiet": found.quiet, **rates}).encode()
 
 
@@ -121,7 +122,8 @@ def _read(content: dict) -> Measured:
     places = tuple(Bandwidth(b["place"], _rate(b["read_bytes_per_s"]), _rate(b["update_bytes_per_s"]))
                    for b in content["bandwidths"])  # fmt: skip
     host, clock = cpu.host(), _rate(content["frequency_hz"])
-    found = Cpu(name=host.name, machine=host, frequency_hz=clock, peaks=peaks, bandwidths=places)
+    runs = tuple(Runs(**each) for each in content.get("runs", []))  # older entries have none
+    found = Cpu(name=host.name, machine=host, frequency_hz=clock, peaks=peaks, bandwidths=places, runs=runs)
     return Measured(found, bool(content["quiet"]))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ import numpy as np
 
 from polyml.errors import PolymlMemoryError
 from polyml.machines.cpu import CpuMachine
-from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate, Runs
 from polyml.machines.units import shown
 from polyml.measure import stream_kernels
 from polyml.runtime.loading import assemble, load
@@ -109,14 +110,14 @@ def measured(machine: CpuMachine) -> Measured:
 
 
 def better(a: Cpu, b: Cpu) -> Cpu:
-    """Returns a machine with the greater one of each pair of rates in two measurements of it."""
+    """Returns a machine with the greater one of each pair of rates in two measurements of it, and the runs of the second one."""
     peaks = tuple(replace(p, flop_per_s=_greater(p.flop_per_s, q.flop_per_s)) for p, q in zip(a.peaks, b.peaks))
     places = tuple(
         replace(p, read_bytes_per_s=_greater(p.read_bytes_per_s, q.read_bytes_per_s),
                 update_bytes_per_s=_greater(p.update_bytes_per_s, q.update_bytes_per_s))
         for p, q in zip(a.bandwidths, b.bandwidths)
     )  # fmt: skip
-    return replace(a, frequency_hz=_greater(a.frequency_hz, b.frequency_hz), peaks=peaks, bandwidths=places)
+    return replace(a, frequency_hz=_greater(a.frequency_hz, b.frequency_hz), peaks=peaks, bandwidths=places, runs=b.runs)
 
 
 def _greater(a: Rate, b: Rate) -> Rate:
@@ -204,6 +205,7 @@ class _Bench:
         self._data[each * self._threads // 8 :] = 0
         self._passes: dict[Job, int] = {}
         self._best: dict[Job, _Best] = {}
+        self._speeds: dict[Job, list[float]] = {}  # of all runs: passes per second
 
     def round(self, *, disturbed: bool = False) -> None:
         """Times every job once more, and keeps the fastest of all its runs.
@@ -222,8 +224,20 @@ class _Bench:
         clock = self._rate(self._clock(), "additions that wait for one another")
         one, together = clock.both
         frequency = Rate(one, replace(together, value=min(together.value / self._threads, one.value)))
-        cpu = Cpu(name=self._machine.name, machine=self._machine, frequency_hz=frequency, peaks=peaks, bandwidths=places)
+        cpu = Cpu(name=self._machine.name, machine=self._machine, frequency_hz=frequency, peaks=peaks, bandwidths=places,
+                  runs=tuple(self._runs()))  # fmt: skip
         return Measured(cpu, all(best.quiet for best in self._best.values()))
+
+    def _runs(self) -> Iterator[Runs]:
+        """Yields how far apart the runs of each rate are, on one thread and on all."""
+        named = [("frequency", "frequency", self._clock())]
+        named += [(number, "operations", self._peak(number, size)) for number, size in _NUMBERS]
+        named += [(f"{w.place} {name}", "bandwidth", self._stream(name, w, n)) for w in self._sets for name, n in _STREAMS]
+        for what, kind, jobs in named:
+            for job in dict.fromkeys(jobs):
+                work = job.work * (1 if kind == "frequency" else job.threads)
+                rates = [speed * work for speed in self._speeds[job]]
+                yield Runs(what, job.threads, kind, len(rates), min(rates), statistics.median(rates), max(rates))
 
     def _jobs(self) -> Iterator[tuple[Job, Job]]:
         """Yields what is timed as pairs (job on one thread, job on all threads) of the same function."""
@@ -271,6 +285,7 @@ class _Bench:
             seconds = self._run(job, self._passes[job])
             quiet = time.thread_time() - before >= _QUIET * seconds and self._had_own_threads(job)
             rate = self._passes[job] / seconds
+            self._speeds.setdefault(job, []).append(rate)
             if job not in self._best or rate > self._best[job].passes_per_s:
                 self._best[job] = _Best(rate, quiet)
 

@@ -108,7 +108,7 @@ DOCUMENTS = {
     ),
     "machine": Document(
         "`polyml machine --json`: a processor, a GPU or a systolic array",
-        ("machine zen4", "machine", "machine neoverse-v1", "machine h100", "machine tpu-v1", "machine gemmini"),
+        ("machine zen4", "machine", "machine --measure", "machine neoverse-v1", "machine h100", "machine tpu-v1", "machine gemmini"),
         ("machine skylake-sp", "machine avx512"),
         by="kind",
     ),

@@ -12,7 +12,7 @@ import pytest
 from polyml import config
 from polyml.machines import catalogue, cpu
 from polyml.machines.cpu import CacheLevel
-from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate, Runs
 from polyml.measure import host, lookup, measurement, stream_kernels
 from polyml.measure.measurement import Measured
 from polyml.runtime.loading import assemble, load, thread_pool
@@ -285,3 +285,25 @@ def test_other_cores_are_another_measurement(store, measurements, monkeypatch):
     other = dataclasses.replace(HOST, cores=HOST.cores + 1)
     monkeypatch.setattr(cpu, "host", lambda: other)
     assert not host.known().has_rates
+
+
+def test_runs_are_kept_and_entries_without_them_are_read(store, measurements):
+    runs = (Runs("f64", 1, "operations", 8, 1e9, 1.5e9, 2e9),)
+    measurements.append(Measured(dataclasses.replace(of_rates(2e9, 1e9), runs=runs), True))
+    assert host.measured().runs == runs == host.known().runs
+    store.put(host._key(), RATE)
+    assert host.known().runs == () and host.known().frequency_hz.one.value == 3e9
+
+
+def test_the_spread_is_that_of_the_runs_themselves(monkeypatch):
+    bench = measurement._Bench(HOST)
+    for _ in range(3):
+        monkeypatch.setattr(bench, "_run", lambda job, passes, speeds=iter([1.0, 0.25] * 99): next(speeds))
+        bench._passes = {job: 1 for pair in bench._jobs() for job in pair}
+        bench.round()
+    found = {(runs.what, runs.threads): runs for runs in bench.found().cpu.runs}
+    jobs = {job for pair in bench._jobs() for job in pair}
+    assert len(found) == len(jobs) and all(runs.count == 6 for runs in found.values())
+    read = found["L1 read", 1]
+    size = measurement.working_sets(HOST)[0].bytes_of_one
+    assert (read.least, read.median, read.greatest) == (size, 2.5 * size, 4 * size)

@@ -11,7 +11,7 @@ from polyml.cli.inputs import output
 from polyml.errors import ConfigError
 from polyml.machines import catalogue
 from polyml.machines.cpu import CacheLevel
-from polyml.machines.descriptions import ORIGINS, Bandwidth, Cpu, Described, Figure, Gpu, Peak, Rate, Systolic
+from polyml.machines.descriptions import ORIGINS, Bandwidth, Cpu, Described, Figure, Gpu, Peak, Rate, Runs, Systolic
 from polyml.machines.units import shown
 from polyml.measure import lookup
 
@@ -66,6 +66,9 @@ def _print(found: Described, name: str) -> None:
             sources += [(peak.number, peak.flop_per_s) for peak in peaks]
     click.echo()
     _levels(found)
+    if isinstance(found, Cpu) and found.runs:
+        click.echo()
+        _spreads(found.runs)
     for place in found.bandwidths:
         sources += [(f"{place.place} {what}", rate) for what, rate in _directions(place)]
     if not found.has_rates and name == "host":
@@ -148,6 +151,16 @@ def _levels(found: Described) -> None:
         "level", "size", "ways", "line", "shared by", "policy", f"read, {one}", together, f"update, {one}", together, "origin"
     )  # fmt: skip
     _table(headings, rows, right=(1, 2, 3, 4, 6, 7, 8, 9))
+
+
+def _spreads(runs: Sequence[Runs]) -> None:
+    """Prints a table of how far apart the runs of each measured rate are; the spread is in parts of the median."""
+    rows = [
+        (each.what, str(each.threads), str(each.count), *(shown(rate, each.kind) for rate in (each.least, each.median, each.greatest)),
+         f"{(each.greatest - each.least) / each.median:.0%}")
+        for each in runs
+    ]  # fmt: skip
+    output.table(("measured", "threads", "runs", "least", "median", "greatest", "spread"), rows, right=range(1, 7))
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> None:

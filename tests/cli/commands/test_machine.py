@@ -1,11 +1,12 @@
 """`polyml machine`, as users type it."""
 
+import dataclasses
 import json
 
 import pytest
 
 from polyml.machines import catalogue
-from polyml.machines.descriptions import ORIGINS
+from polyml.machines.descriptions import ORIGINS, Runs
 from polyml.measure import host, lookup
 from tests.cli.running import run
 from tests.machines.test_toml_machine import CPU
@@ -28,6 +29,15 @@ def test_measured_figures_say_so(monkeypatch):
     out, _ = run("machine", "--measure")
     assert "5 GB/s" in out and "measured" in out and "--measure" not in out
     assert "L1 read, L1 update, memory read, memory update" in out and "sources" in out
+
+
+def test_measured_rates_have_the_spread_of_their_runs(monkeypatch):
+    runs = (Runs("L1 read", 2, "bandwidth", 8, 10e9, 20e9, 30e9),)
+    monkeypatch.setattr(host, "measured", lambda again: dataclasses.replace(of_rates(5e9, 2e9), runs=runs))
+    out, _ = run("machine", "--measure")
+    assert "L1 read 2 8 10 GB/s 20 GB/s 30 GB/s 100%" in " ".join(out.split())
+    (found,) = json.loads(run("machine", "--measure", "--json")[0])["runs"]
+    assert found == dataclasses.asdict(runs[0])
 
 
 @pytest.mark.parametrize("name", catalogue.names())
