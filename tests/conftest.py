@@ -15,6 +15,8 @@ import pytest
 
 from tests.quick import QUICK
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers, and commands fold what they print to it
+
 os.environ.setdefault("POLYML_ON_DEFECT", "raise")
 
 

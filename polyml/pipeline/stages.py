@@ -43,7 +43,7 @@ class CompileRequest:
     options: Options
     aliased: bool = False
     sizes: Sizes | None = None
-    machine: cpu.CpuMachine = field(default_factory=cpu.host)
+    machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ModelRequest:
     aliased: bool = False
     transform: bool = True
     sizes: Sizes | Mapping[str, int] | None = None
-    machine: cpu.CpuMachine = field(default_factory=cpu.host)
+    machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def _printed(command: Command, folder: Path) -> list[str]:
     """The lines of standard output and standard error, with paths from the folder."""
     name, *words = command.words
     assert name == "polyml", f"{name} is not run: a console block holds polyml's commands"
-    code = 2 if any(": error: " in line for line in command.output) else 0
+    code = 1 if any(": error: " in line for line in command.output) else 0
     with made_for_two_cores() if words[0] in PINNED else contextlib.nullcontext():
         out, err = run_command(*words, code=code)
     return re.sub(rf"{re.escape(str(folder))}/|{re.escape(str(folder.resolve()))}/", "", out + err).rstrip("\n").split("\n")

@@ -139,7 +139,7 @@ def world(folder: Path) -> World:
             new = sorted(set(_names(cache)) - before)
             kernels[name] = next(each for each in new if each.startswith("kernel-"))
             schedules |= {each: name for each in new if each.startswith("schedule-")}
-        embedded_ir.loaded("threads", pools._text())
+        embedded_ir.loaded("threads", pools.host_text())
         cache.put(host._key(), _rates())
     right = {name: unseal(name, Path(cache._path(name)).read_bytes()) for name in _names(cache)}
     return World(cache, functions, kernels, schedules, right)
@@ -200,7 +200,7 @@ def _used(place: World, name: str) -> str:
         return _problem(place.functions[function], place.cache)
     with scope(cache_dir=place.cache.folder):
         if kind == "code":
-            embedded_ir.loaded("threads", pools._text(), "polyml_parallel")
+            embedded_ir.loaded("threads", pools.host_text(), "polyml_parallel")
         else:
             known = host.known()
             if not all(0 < peak.flop_per_s.one.value < math.inf for peak in known.peaks):

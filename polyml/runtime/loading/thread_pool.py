@@ -28,9 +28,7 @@ class Pool:
 
     def __init__(self):
         symbols = (link.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
-        self._code = embedded_ir.loaded(
-            "threads", text(_ISA.get(os.uname().machine.lower(), ""), sys.platform == "linux"), *symbols
-        )
+        self._code = embedded_ir.loaded("threads", host_text(), *symbols)
         # Sleeping workers stay inside this code until the process ends, later than any Python object.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
         self.parallel_address = self._code.address(link.PARALLEL)
@@ -79,6 +77,11 @@ def pool() -> Pool:
 def count(threads: int) -> int:
     """Returns how many threads the setting `threads` means: 0 means every core that this process may use."""
     return threads or usable_cores()
+
+
+def host_text() -> str:
+    """Returns the LLVM text of the pool for this computer."""
+    return text(_ISA.get(os.uname().machine.lower(), ""), sys.platform == "linux")
 
 
 def text(isa: str, is_linux: bool) -> str:
