@@ -5,16 +5,17 @@ Each element says in `data-` attributes what it stands for, so that a picture ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from textwrap import wrap
 
+from polyml.drawing.rows import in_rows
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Svg, text
 from polyml.pictures.nest_legends import caption, legend, title
 from polyml.pictures.nest_marks import arrows, axes, markers, outlines, points, sample
 from polyml.pictures.nest_values import NestPicture
-from polyml.pictures.panels import Panel, panel
+from polyml.pictures.panels import panel
 
 WIDEST = 640.0  # of a row of panels, in pixels
 NARROWEST = 380.0  # of a picture
@@ -25,7 +26,7 @@ _LINE = 17  # pixels from one line of words to the next
 
 def nest_svg(shown: NestPicture) -> Svg:
     """Returns the SVG picture of a nest."""
-    panels = _placed([panel(each) for each in shown.statements], 0.0)
+    panels = in_rows([panel(each) for each in shown.statements], 0.0, WIDEST)
     width = max([NARROWEST, heading_width(title(shown), ""), *(each.left + each.size[0] for each in panels)])
     captions = _wrapped(caption(shown), width - 28)
     top = TOP + _LINE * len(captions)
@@ -61,15 +62,3 @@ def _legend_lines(words: Iterable[tuple[str, str]], top: float, width: float) ->
         for part in _wrapped(line, width - left - 10):
             yield y, text(left, y, part, "faint")
             y += _LINE
-
-
-def _placed(panels: Sequence[Panel], top: float) -> list[Panel]:
-    """Returns the panels side by side, in as many rows as the width asks for. top: of the first row."""
-    found, left, height = list[Panel](), 0.0, 0.0
-    for each in panels:
-        width, own = each.size
-        if left and left + width > WIDEST:
-            left, top, height = 0.0, top + height, 0.0
-        found.append(replace(each, left=left, top=top))
-        left, height = left + width, max(height, own)
-    return found

@@ -9,7 +9,7 @@ import click
 
 from polyml import config
 from polyml.cli.inputs import output
-from polyml.cli.inputs.arguments import call_arguments, call_types
+from polyml.cli.inputs.arguments import arguments_or_types
 from polyml.cli.inputs.command_specs import CallSpec, ScheduleFiles
 from polyml.cli.inputs.kernel_file import load_kernel_file
 
@@ -29,14 +29,7 @@ def schedule(spec: CallSpec, files: ScheduleFiles, start: str, runs_on: str, set
     from polyml.api import kernel
 
     target = load_kernel_file(spec.kernel)
-    given: tuple[object, ...]
-    if target.has_inputs and not spec.args:
-        call = call_arguments(target, spec, seed=0)
-        given, said = tuple(call.values.values()), call.said
-    else:
-        given, said = call_types(target, spec)
-    for line in said:
-        click.echo(line, err=True)
+    given = arguments_or_types(target, spec)
     with config.scope(**settings):
         compiled = kernel(target.function, target=None if runs_on == "cpu" else runs_on)
         found = compiled.schedule(start, *given) if files.load is None else compiled.load_schedule(files.load, *given)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
+
 from polyml.cli.inputs import argument_specs
 from polyml.cli.inputs.command_specs import CallSpec
 from polyml.cli.inputs.kernel_file import KernelFile, reported
@@ -58,6 +60,22 @@ def call_types(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...],
     found = _specs(target, spec.args)
     argument_specs.check_used(found, sizes)
     return tuple(s.type for s in found), _guesses(found)
+
+
+def arguments_or_types(target: KernelFile, spec: CallSpec) -> tuple[object, ...]:
+    """Returns the arguments that the file's `inputs` makes, whose sizes are known then, or else the types that the command line names.
+
+    What was guessed is told on standard error.
+    """
+    given: tuple[object, ...]
+    if target.has_inputs and not spec.args:
+        call = call_arguments(target, spec, seed=0)
+        given, said = tuple(call.values.values()), call.said
+    else:
+        given, said = call_types(target, spec)
+    for line in said:
+        click.echo(line, err=True)
+    return given
 
 
 def _types_from_file(target: KernelFile, spec: CallSpec) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:

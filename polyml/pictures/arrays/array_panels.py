@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from polyml.drawing.style import CHARACTER
 from polyml.drawing.svg import Font, path, text
@@ -112,18 +112,6 @@ def _axes_words(grid: Grid) -> str:
 def _some(count: int) -> Sequence[int]:
     """Returns numbers of cells at equal distances, few enough to be read."""
     return range(0, count, max(1, math.ceil(count / _NUMBERS)))
-
-
-def placed(panels: Sequence[PlanePanel], top: float) -> list[PlanePanel]:
-    """Returns panels side by side, in as many rows as the width asks for."""
-    found, left, height = list[PlanePanel](), 0.0, 0.0
-    for each in panels:
-        width, own = each.size
-        if left and left + width > WIDEST:
-            left, top, height = 0.0, top + height, 0.0
-        found.append(replace(each, left=left, top=top))
-        left, height = left + width, max(height, own)
-    return found
 
 
 def extent(panels: Sequence[PlanePanel], top: float) -> tuple[float, float]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from html import escape
 
+from polyml.drawing.rows import in_rows
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Svg, text
-from polyml.pictures.arrays.array_panels import PlanePanel, extent, notes, placed
+from polyml.pictures.arrays.array_panels import WIDEST, PlanePanel, extent, notes
 from polyml.pictures.arrays.footprints import ArrayFootprint, Footprints
 from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
 from polyml.pictures.sizes_text import sizes_text
@@ -29,7 +30,7 @@ def footprint_svg(shown: Footprints, most: int = MOST) -> Svg:
     panels: list[PlanePanel] = []
     for each, layout in drawn:
         panels += (PlanePanel(layout, plane, _note(each)) for plane in range(len(layout.planes)))
-    panels = placed(panels, TOP)
+    panels = in_rows(panels, TOP, WIDEST)
     by_name = {each.array: each for each in shown.arrays}
     for panel in panels:
         each = by_name[panel.grid.array]

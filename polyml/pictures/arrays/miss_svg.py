@@ -8,10 +8,11 @@ from functools import partial
 from html import escape
 from itertools import groupby
 
+from polyml.drawing.rows import in_rows
 from polyml.drawing.style import CHARACTER, heading, heading_width, picture
 from polyml.drawing.svg import Font, Svg, text
 from polyml.machines.units import shown as shown_unit
-from polyml.pictures.arrays.array_panels import PlanePanel, extent, notes, placed
+from polyml.pictures.arrays.array_panels import WIDEST, PlanePanel, extent, notes
 from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
 from polyml.pictures.arrays.misses import ArrayMisses, MissMap, ReferenceMisses
 from polyml.pictures.sizes_text import sizes_text
@@ -53,7 +54,7 @@ def miss_svg(shown: MissMap, level: int = 0, most: int = MOST) -> Svg:
         layout = grids[each.array]
         for plane in range(len(layout.planes)):
             panels.append(PlanePanel(layout, plane, f"  {_of_plane(each, layout, plane, level):,} misses"))
-    panels = placed(panels, top + 20)
+    panels = in_rows(panels, top + 20, WIDEST)
     by_name = {each.array: each for each in shown.arrays}
     for panel in panels:
         parts += panel.axes()

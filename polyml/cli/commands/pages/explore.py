@@ -10,7 +10,7 @@ import click
 
 from polyml import config
 from polyml.cli.inputs.argument_specs import sizes_from
-from polyml.cli.inputs.arguments import call_arguments, call_types
+from polyml.cli.inputs.arguments import arguments_or_types
 from polyml.cli.inputs.command_specs import CallSpec, ExploreSpec
 from polyml.cli.inputs.kernel_file import load_kernel_file
 
@@ -26,14 +26,7 @@ def explore(spec: CallSpec, wanted: ExploreSpec, settings: Mapping[str, object])
     from polyml.api.exploring.explorable import TILES
 
     target = load_kernel_file(spec.kernel)
-    given: tuple[object, ...]
-    if target.has_inputs and not spec.args:
-        call = call_arguments(target, spec, seed=0)
-        given, said = tuple(call.values.values()), call.said
-    else:
-        given, said = call_types(target, spec)
-    for line in said:
-        click.echo(line, err=True)
+    given = arguments_or_types(target, spec)
     sizes = sizes_from(wanted.size, "--size") or None
     with config.scope(**settings):
         known = kernel(target.function)

@@ -9,7 +9,7 @@ import islpy as isl
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Svg, text
 from polyml.model.counting.cardinality import CannotCount, count
-from polyml.pictures.arrays.array_panels import PlanePanel, extent, placed
+from polyml.pictures.arrays.array_panels import PlanePanel, extent
 from polyml.pictures.arrays.grids import Cell, Grid, grid
 from polyml.systolic.folding.folds import fold_points
 from polyml.systolic.mapping.dataflows import Plan
@@ -51,7 +51,7 @@ def fold_map_svg(plan: Plan, counts: Mapping[Unit, int]) -> Svg:
     title = "Instances of each unit"
     caption = f"{' x '.join(map(str, shape))} units, {which}"
     layout = grid("units", shape, MOST)
-    (panel,) = placed([PlanePanel(layout, 0)], TOP)
+    panel = PlanePanel(layout, 0, top=TOP)
     most = max([1, *counts.values()])
 
     def cell(at: Cell) -> tuple[str, str, str, str]:
