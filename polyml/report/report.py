@@ -57,7 +57,18 @@ class Report(ReportValues):
         return self.text()
 
     def text(self, width: int | None = None) -> str:
-        """Returns the report as text, as `print` shows it. width: the most characters of a line; None: any."""
+        """Returns the report as text, as `print` shows it. width: the most characters of a line; None: any.
+
+        >>> import numpy as np, polyml
+        >>> from polyml.measure.lookup import find
+        >>> @polyml.kernel
+        ... def double(A):
+        ...     for i in range(A.shape[0]):
+        ...         A[i] *= 2.0
+        >>> report = double.report(np.ones(64), machine=find("avx2"), threads=1, simulate=False)
+        >>> max(len(line) for line in report.text(80).splitlines()) <= 80
+        True
+        """
         from polyml.report.text import text
 
         return text(self, width)

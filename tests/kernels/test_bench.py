@@ -17,8 +17,9 @@ def test_a_row_says_how_fast_and_how_right(monkeypatch):
     times = bench_runner.CompileTimes(import_s=0.1, libraries_s=0.2, compile_s=0.3, stages={}, peak_mb=90.0, cached_s=0.01)
     monkeypatch.setattr(bench_runner, "compile_times", lambda name, dtype, preset: times)
     seen = []
-    (row,) = bench_runner.run(["gemm"], BenchSpec("mini", threads=1, repeat=2), on_row=seen.append)
-    assert seen == [row] and row.ok and row.failure == ""
+    spec = BenchSpec("mini", threads=1, repeat=2)
+    (row,) = bench_runner.run(["gemm"], spec, on_kernel=lambda count, name: seen.append((count, name)))
+    assert seen == [(0, "gemm")] and row.ok and row.failure == ""
     assert (row.kernel, row.preset, row.dtype, row.threads) == ("gemm", "MINI", "float64", 1)
     assert row.size == {"NI": 20, "NJ": 25, "NK": 30} and row.compile == times
     assert row.rate == pytest.approx((20 * 25 + 20 * 30 + 2 * 20 * 25 * 30) / row.run_s / 1e9)

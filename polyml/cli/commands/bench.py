@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -12,6 +11,7 @@ from polyml import kernels
 from polyml.cli.commands import bench_runner as engine
 from polyml.cli.inputs import output
 from polyml.cli.inputs.command_specs import BenchSpec
+from polyml.cli.inputs.progress import working
 from polyml.runtime.loading import thread_pool as pool
 
 _HEADINGS = ("kernel", "size", "compile ms", "cached ms", "run ms", "rate", "x NumPy", "error/bound", "")
@@ -27,14 +27,8 @@ def bench(names: Sequence[str], spec: BenchSpec, settings: Mapping[str, object],
     as_json: whether JSON is printed in place of the table.
     """
     wanted = [full for name in names for full in _names(name)]
-    rows: list[engine.Row] = []
-
-    def add(row: engine.Row) -> None:
-        rows.append(row)
-        if not as_json and sys.stderr.isatty():
-            click.echo(f"{len(rows)} of {len(wanted)}: {row.kernel}", err=True)
-
-    engine.run(wanted, spec, settings, on_row=add)
+    with working("timing kernels", len(wanted), is_timing=True) as done:
+        rows = engine.run(wanted, spec, settings, on_kernel=done)
     if as_json:
         output.as_json([{**asdict(r), "ok": r.ok, "numpy_ratio": r.numpy_ratio} for r in rows])
         return all(r.ok for r in rows)

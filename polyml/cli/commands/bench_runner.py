@@ -125,22 +125,20 @@ def run(
     names: Sequence[str],
     spec: BenchSpec,
     settings: Mapping[str, object] = MappingProxyType({}),
-    on_row: Callable[[Row], None] | None = None,
+    on_kernel: Callable[[int, str], None] = lambda count, name: None,
 ) -> list[Row]:
     """Runs kernels one after another, compares them with their references and times them. Returns a row of figures for each.
 
     names: the kernels, in any spelling that `kernels.canonical` accepts.
     spec: the sizes, threads, repetitions and the seed.
     settings: settings of `polyml.kernel`.
-    on_row: called with each row as soon as it is complete.
+    on_kernel: called before each kernel with how many are done, and with its name.
     Raises ConfigError for a name, a preset or a setting that does not exist.
     """
-    rows = []
+    rows: list[Row] = []
     for benchmark in [kernels.load(n) for n in names]:
-        row = _row(benchmark, spec, settings)
-        if on_row is not None:
-            on_row(row)
-        rows.append(row)
+        on_kernel(len(rows), benchmark.name)
+        rows.append(_row(benchmark, spec, settings))
     return rows
 
 

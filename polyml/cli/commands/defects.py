@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from polyml.bundles.bundle import read
 from polyml.cli.inputs import output
 from polyml.cli.inputs.exit_status import DONE, REFUSED
+from polyml.cli.inputs.progress import working
 from polyml.errors import ConfigError
 from polyml.reading.userfiles import reason, write_text
 
@@ -22,7 +22,8 @@ def reduce(path: str, as_json: bool) -> int:
     from polyml.defects.reduce import reduced
 
     given = read(path)
-    found = reduced(given, _progress("variant"))
+    with working("making the failure smaller") as done:
+        found = reduced(given, lambda count: done(count, f"variant {count}"))
     if found is None:
         click.echo(
             f"{path}: {given.function} does not fail: the defect is mended here, or needs what is not in the bundle", err=True
@@ -48,17 +49,10 @@ def bisect(path: str, as_json: bool) -> int:
     """
     from polyml.defects.bisect import bisect
 
-    found = bisect(read(path), _progress("lengths up to"))
+    with working("looking for the pass") as done:
+        found = bisect(read(path), lambda count: done(count, f"lengths up to {count}"))
     if as_json:
         output.as_json({**vars(found)})
     else:
         click.echo(str(found))
     return REFUSED if found.culprit else DONE
-
-
-def _progress(what: str):
-    """Returns a function that shows a number on standard error, after the words `what`; it does nothing where that is no
-    terminal.
-    """
-    shown = sys.stderr.isatty()
-    return (lambda count: click.echo(f"\r{what} {count} ", nl=False, err=True)) if shown else lambda count: None

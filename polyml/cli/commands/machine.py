@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from polyml.cli.inputs import output
+from polyml.cli.inputs.progress import working
 from polyml.errors import ConfigError
 from polyml.machines import catalogue
 from polyml.machines.cpu import CacheLevel
@@ -53,7 +54,8 @@ def _measured(name: str) -> Cpu:
         raise ConfigError(f"{name} cannot be measured from here", notes=["--measure is for the host"])
     from polyml.measure import host
 
-    return host.measured(again=True)
+    with working("measuring the host, which takes 1 to 3 seconds", is_timing=True):
+        return host.measured(again=True)
 
 
 def _print(found: Described, name: str) -> None:

@@ -17,6 +17,7 @@ from polyml.cli.inputs.arguments import call_arguments
 from polyml.cli.inputs.command_specs import ArraySpec, CallSpec, ReportFiles, ReportSpec
 from polyml.cli.inputs.exit_status import DONE, status_of
 from polyml.cli.inputs.kernel_file import load_kernel_file
+from polyml.cli.inputs.progress import working
 from polyml.errors import ConfigError, PolymlError
 from polyml.machines import cache_spec
 from polyml.measure import lookup
@@ -103,10 +104,17 @@ def _report(call_spec: CallSpec, spec: ReportSpec, array: ArraySpec, settings: M
     call = call_arguments(loaded, call_spec, seed=0)
     for line in call.said:
         click.echo(line, err=True)
-    with config.scope(**settings):
+    with working(_what(spec), is_timing=spec.measure), config.scope(**settings):
         return kernel(loaded.function).report(
             *call.values.values(), machine=described, target=spec.target, **{**vars(wanted), "addresses": dict(wanted.addresses)}
         )
+
+
+def _what(spec: ReportSpec) -> str:
+    """Returns what takes longest in a report."""
+    if spec.measure:
+        return "simulating caches and running the variants" if not spec.no_simulation else "running the variants"
+    return "simulating caches" if spec.target == "cpu" and not spec.no_simulation else "describing the call"
 
 
 def _settings(spec: ReportSpec, array: ArraySpec) -> ReportSettings:

@@ -14,6 +14,7 @@ from polyml.cli.inputs.arguments import CommandCall, call_arguments
 from polyml.cli.inputs.command_specs import ArraySpec, CallSpec, SimulateSpec
 from polyml.cli.inputs.exit_status import DONE, REFUSED, status_of
 from polyml.cli.inputs.kernel_file import KernelFile, load_kernel_file
+from polyml.cli.inputs.progress import working
 from polyml.errors import ConfigError, PolymlError
 from polyml.machines.descriptions import LONGEST
 from polyml.measure import lookup
@@ -34,7 +35,7 @@ def simulate(
         call = call_arguments(loaded, call_spec, spec.seed)
         for line in call.said:
             click.echo(line, err=True)
-        with config.scope(**settings):
+        with working("simulating the units"), config.scope(**settings):
             found = loaded.as_kernel().compare(
                 *call.values.values(), machine=described, array=shape, dataflow=array.dataflow, links=array.links,
                 mapping=array.mapping, engine=spec.engine, trace=spec.trace, listing=_listing(spec), errors=_errors(loaded, call),
