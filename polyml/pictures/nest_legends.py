@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from operator import sub
 
 from polyml.drawing.style import LANES
 from polyml.pictures.direct_dependences import KINDS
@@ -74,7 +74,9 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
 
 
 def _of_arrows(shown: NestPicture) -> Iterator[tuple[str, str]]:
-    found = {kind: [each for each in shown.arrows if each.kind == kind] for kind in KINDS}
+    found: dict[str, list[Arrow]] = {kind: [] for kind in KINDS}
+    for arrow in shown.arrows:
+        found[arrow.kind].append(arrow)
     for kind, own in found.items():
         if own:
             yield kind, f"{_MEANING[kind]}: {'; '.join(_distances(own, shown.shared))}"
@@ -121,13 +123,12 @@ def _count(number: int, what: str) -> str:
 
 def _distances(arrows: Sequence[Arrow], shared: Mapping[tuple[str, str], int]) -> Iterator[str]:
     """Yields, for each pair of statements, the distances between source and sink in the loops that they share."""
-
-    def pair(each: Arrow) -> tuple[str, str]:
-        return each.source[0], each.sink[0]
-
-    for both, some in groupby(sorted(arrows, key=pair), key=pair):
-        depth = shared.get(both, 0)
-        found = sorted({tuple(b - a for a, b in zip(each.source[1][:depth], each.sink[1])) for each in some}) if depth else []
+    by_pair: dict[tuple[str, str], set[tuple[int, ...]]] = {}
+    for _, (source, begin), (sink, end), _ in arrows:
+        both = source, sink
+        by_pair.setdefault(both, set()).add(tuple(map(sub, end[: shared.get(both, 0)], begin)))
+    for both, own in sorted(by_pair.items()):
+        found = sorted(own) if shared.get(both, 0) else []
         told = ", ".join(f"({', '.join(map(str, d))})" for d in found[:_MOST_DISTANCES])
         more = f" and {len(found) - _MOST_DISTANCES} more" if len(found) > _MOST_DISTANCES else ""
         yield f"{' to '.join(both)}{f' at {told}{more}' if told else ''}"

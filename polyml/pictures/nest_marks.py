@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from polyml.drawing.style import lane
@@ -16,6 +17,7 @@ from polyml.polyhedra.points import Instance, instance_text
 
 RADIUS = {1: 10.0, 2: 10.0, 3: 4.5}  # of a point, by the number of loops that are drawn
 DASHES = {"flow": "", "anti": "6 3", "output": "2 3", BROKEN: ""}  # so that kinds differ without colours
+_DASHED = {kind: f' stroke-dasharray="{dashes}"' if dashes else "" for kind, dashes in DASHES.items()}
 _CLASS = {**{kind: f"a{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong"}
 _HEADS = {**{kind: f"s{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong-head"}
 _NUMBERED = (SCHEDULE, THREADS, WAVEFRONTS)  # subjects of which points have numbers
@@ -48,9 +50,7 @@ def axes(own: Panel) -> Iterator[str]:
         corner[dim] = value
         if dim == len(names) - 1 and len(names) > 1:
             corner[-2] = bounds[-2][1]
-        place = own.place((*own.fixed, *corner))
-        assert place is not None
-        return place
+        return own.place((*own.fixed, *corner))
 
     for dim, name in enumerate(names):
         low, high = bounds[dim]
@@ -71,10 +71,8 @@ def points(own: Panel, shown: NestPicture) -> Iterator[str]:
     if shown.times is None:
         radius = min(radius, 6.0)
     radius *= own.cell / CELL
-    for point in own.points:
+    for point, (x, y) in own.places.items():
         instance = own.statement.name, point
-        place = own.place(point)
-        assert place is not None
         time = None if shown.times is None else shown.times[instance]
         kind, shade, tone = "point", "", ""
         told, hint, number = f' data-instance="{instance_text(instance)}"', instance_text(instance), None
@@ -88,7 +86,6 @@ def points(own: Panel, shown: NestPicture) -> Iterator[str]:
         elif time is not None:
             number, shade = time, f' style="fill-opacity:{0.15 + 0.85 * time / last:.2f}"'
             tone = "number on-dark" if time / last > 0.5 else "number"
-        x, y = place
         yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{told}{shade}><title>{escape(hint)}</title></circle>'
         if number is not None and radius > 8 and shown.subject in _NUMBERED and number < 1000:
             yield text(x, y + 3.5, str(number), tone, anchor="middle", font=Font(9))
@@ -96,19 +93,43 @@ def points(own: Panel, shown: NestPicture) -> Iterator[str]:
 
 def arrows(shown: Sequence[Arrow], places: dict[Instance, tuple[float, float]]) -> Iterator[str]:
     """Yields a line for each dependence, a little bent, so that those along one line are seen apart."""
+    has_title, ways = len(shown) <= _MOST_TITLES, dict[tuple[str, float, float], _Way]()
     for each in shown:
-        if each.source not in places or each.sink not in places:
+        begin, end = places.get(each.source), places.get(each.sink)
+        if begin is None or end is None:
             continue
-        (x0, y0), (x1, y1) = places[each.source], places[each.sink]
-        length = math.hypot(x1 - x0, y1 - y0) or 1.0
-        ux, uy = (x1 - x0) / length, (y1 - y0) / length
-        bend = 0.10 * length + 2 * KINDS.index(each.kind)
-        start, end = (0.18 * length, 0.24 * length) if length < CELL else (6.0, 8.0)
-        way = (
-            f"M{x0 + ux * start:.1f},{y0 + uy * start:.1f} Q{(x0 + x1) / 2 - uy * bend:.1f},{(y0 + y1) / 2 + ux * bend:.1f} "
-            f"{x1 - ux * end:.1f},{y1 - uy * end:.1f}"
-        )
-        yield _line_of(BROKEN if each.is_broken else each.kind, way, each, has_title=len(shown) <= _MOST_TITLES)
+        key = each.kind, round(end[0] - begin[0], 2), round(end[1] - begin[1], 2)
+        way = ways.get(key) or ways.setdefault(key, _way(*key))
+        yield _line_of(BROKEN if each.is_broken else each.kind, way.from_point(*begin), each, has_title)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The way of arrows between points that are equally far from one another.
+
+    start: how far from the point it begins, across and down, in pixels.
+    rest: the commands of a path from there on.
+    """
+
+    start: tuple[float, float]
+    rest: str
+
+    def from_point(self, x: float, y: float) -> str:
+        """Returns the way of the arrow from a point as commands of a path."""
+        return f"M{x + self.start[0]:.1f},{y + self.start[1]:.1f}{self.rest}"
+
+
+def _way(kind: str, across: float, down: float) -> _Way:
+    """Returns the way of arrows of a kind that lead so far across and down, in pixels."""
+    length = math.hypot(across, down) or 1.0
+    ux, uy = across / length, down / length
+    bend = 0.10 * length + 2 * KINDS.index(kind)
+    start, end = (0.18 * length, 0.24 * length) if length < CELL else (6.0, 8.0)
+    dx, dy = ux * start, uy * start
+    return _Way(
+        (dx, dy),
+        f"q{across / 2 - uy * bend - dx:.1f},{down / 2 + ux * bend - dy:.1f} {across - ux * end - dx:.1f},{down - uy * end - dy:.1f}",
+    )
 
 
 def _line_of(kind: str, way: str, arrow: Arrow | None = None, has_title: bool = False) -> str:
@@ -118,10 +139,10 @@ def _line_of(kind: str, way: str, arrow: Arrow | None = None, has_title: bool = 
         told = f' data-kind="{arrow.kind}" data-source="{source}" data-sink="{sink}"' + (
             ' data-broken="true"' if arrow.is_broken else ""
         )
-        said = f"{sink} runs before {source}, on which it depends" if arrow.is_broken else f"{source} before {sink}"
-        hint = "" if not has_title else f"<title>{arrow.kind}: {said}</title>"
-    dashes = f' stroke-dasharray="{DASHES[kind]}"' if DASHES[kind] else ""
-    head = f'<path class="arrow {_CLASS[kind]}" d="{way}"{dashes} marker-end="url(#polyml-{kind})"{told}'
+        if has_title:
+            said = f"{sink} runs before {source}, on which it depends" if arrow.is_broken else f"{source} before {sink}"
+            hint = f"<title>{arrow.kind}: {said}</title>"
+    head = f'<path class="arrow {_CLASS[kind]}" d="{way}"{_DASHED[kind]} marker-end="url(#polyml-{kind})"{told}'
     return f"{head}>{hint}</path>" if hint else f"{head}/>"
 
 
@@ -137,7 +158,7 @@ def outlines(own: Panel, tiles: Sequence[Tile]) -> Iterator[str]:
     for tile in tiles:
         if tile.statement != own.statement.name:
             continue
-        inside = {p for p in tile.points if own.place(p) is not None}
+        inside = {point for point in tile.points if point in own.places}
         if not inside:
             continue
         sides = "".join(side for point in sorted(inside) for side in _sides(own, point, inside))
@@ -154,25 +175,19 @@ def _sides(own: Panel, point: tuple[int, ...], inside: set[tuple[int, ...]]) -> 
 
     A side goes as far as the cell of the point beside it where that is inside too, so that the outline has no gaps.
     """
-    place, whole = own.place(point), own.cell / 2
-    assert place is not None
-    x, y = place
-
-    def is_inside(across: int, down: int) -> bool:
-        moved = list(point)
-        for dim, step in ((-1, across), (-2, down)):
-            if step and len(own.iterators) < -dim:
-                return False
-            if step:
-                moved[dim] += step * own.statement.stride
-        return tuple(moved) in inside
-
-    for side in (-1, 1):
-        ends = [(whole if is_inside(0, end) else whole - _GAP) * end for end in (-1, 1)]
-        if not is_inside(side, 0):
-            at = x + side * (whole - _GAP)
-            yield f"M{at:.1f},{y + ends[0]:.1f}L{at:.1f},{y + ends[1]:.1f}"
-        ends = [(whole if is_inside(end, 0) else whole - _GAP) * end for end in (-1, 1)]
-        if not is_inside(0, side):
-            at = y + side * (whole - _GAP)
-            yield f"M{x + ends[0]:.1f},{at:.1f}L{x + ends[1]:.1f},{at:.1f}"
+    (x, y), whole, step = own.places[point], own.cell / 2, own.statement.stride
+    first, last = point[:-1], point[-1]
+    left, right = (*first, last - step) in inside, (*first, last + step) in inside
+    above = below = False
+    if len(own.iterators) > 1:
+        above, below = ((*point[:-2], point[-2] + by, last) in inside for by in (-step, step))
+    if left and right and above and below:
+        return
+    short = whole - _GAP
+    west, east, north, south = (whole if beside else short for beside in (left, right, above, below))
+    for is_inside, at in ((left, x - short), (right, x + short)):
+        if not is_inside:
+            yield f"M{at:.1f},{y - north:.1f}L{at:.1f},{y + south:.1f}"
+    for is_inside, at in ((above, y - short), (below, y + short)):
+        if not is_inside:
+            yield f"M{x - west:.1f},{at:.1f}L{x + east:.1f},{at:.1f}"

@@ -33,7 +33,7 @@ def nest_svg(shown: NestPicture) -> Svg:
     panels = [replace(each, top=each.top + top) for each in panels]
     bottom = max((each.top + each.size[1] for each in panels), default=top)
     words = list(legend(shown, panels))
-    places = {(each.statement.name, p): place for each in panels for p in each.points if (place := each.place(p)) is not None}
+    places = {(each.statement.name, point): place for each in panels for point, place in each.places.items()}
     parts = [heading(title(shown), "")[0], markers()]
     parts += [text(14, TOP + 3 + _LINE * number, line, "caption faint") for number, line in enumerate(captions)]
     for each in panels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from polyml.polyhedra.points import Instance
 
@@ -28,8 +29,7 @@ class StatementPoints:
     stride: int = 1
 
 
-@dataclass(frozen=True)
-class Arrow:
+class Arrow(NamedTuple):
     """An arrow is a dependence between two instances.
 
     kind: "flow", "anti" or "output".

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,18 +50,15 @@ class Nest:
     sizes: Mapping[str, int]
 
     @cached_property
-    def direct(self) -> tuple[Arrow, ...]:
-        """The direct dependences, by kind, source and sink."""
-        found = direct_dependences(self.scop, self.dependences).items()
-        return tuple(Arrow(kind, *pair) for kind, pairs in found for pair in sorted(points(pairs, **self.sizes)))
+    def direct(self) -> dict[str, set[tuple[Instance, Instance]]]:
+        """The direct dependences by kind, as pairs of source and sink."""
+        return {kind: points(pairs, **self.sizes) for kind, pairs in direct_dependences(self.scop, self.dependences).items()}
 
     @cached_property
-    def to_be_kept(self) -> tuple[Arrow, ...]:
+    def to_be_kept(self) -> dict[str, set[tuple[Instance, Instance]]]:
         """The direct dependences without those among updates of reductions, whose order is free."""
         found = direct_dependences(self.scop, self.dependences).items()
-        return tuple(
-            Arrow(kind, *pair) for kind, pairs in found for pair in sorted(points(pairs.intersect(self.validity), **self.sizes))
-        )
+        return {kind: points(pairs.intersect(self.validity), **self.sizes) for kind, pairs in found}
 
     @cached_property
     def shared(self) -> dict[tuple[str, str], int]:
@@ -90,8 +87,7 @@ def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> Ne
     found = _with_points(nest, subject, most)
     kept = {(each.name, point) for each in found.statements for point in each.points}
     if subject == DEPENDENCES:
-        direct = tuple(each for each in nest.direct if each.source in kept and each.sink in kept)
-        return replace(found, arrows=direct, shared=nest.shared)
+        return replace(found, arrows=tuple(_arrows(nest.direct, kept)), shared=nest.shared)
     if subject == DOMAIN:
         return found
     times = dict(nest.times(order.schedule_map()))
@@ -105,10 +101,17 @@ def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> Ne
     if subject in (TILES, STEP):
         found = replace(found, tiles=tuple(tiles_of(order, nest.sizes, kept)))
     if subject == STEP:
-        broken = (each for each in nest.to_be_kept if times[each.source] >= times[each.sink])
-        shown = (replace(each, is_broken=True) for each in broken if each.source in kept and each.sink in kept)
-        return replace(found, arrows=tuple(shown), shared=nest.shared)
+        broken = {kind: {each for each in pairs if times[each[0]] >= times[each[1]]} for kind, pairs in nest.to_be_kept.items()}
+        return replace(found, arrows=tuple(_arrows(broken, kept, is_broken=True)), shared=nest.shared)
     return found
+
+
+def _arrows(pairs: Mapping[str, Set[tuple[Instance, Instance]]], kept: Set[Instance], is_broken: bool = False) -> Iterator[Arrow]:
+    """Yields arrows between instances that are drawn, by kind, source and sink. pairs: by kind. kept: the instances that are drawn."""
+    for kind, own in pairs.items():
+        for source, sink in sorted(own):
+            if source in kept and sink in kept:
+                yield Arrow(kind, source, sink, is_broken)
 
 
 def _with_points(nest: Nest, subject: str, most: int) -> NestPicture:

@@ -80,17 +80,33 @@ class Panel:
         """How far below the panel's top its points begin, in pixels."""
         return HEAD + LINE * (len(self.title) - 1) + (20 if len(self.iterators) == DRAWN else 0)
 
-    def place(self, point: Point) -> tuple[float, float] | None:
-        """Returns where a point is drawn, in pixels; None where it is not."""
-        if point[: len(self.fixed)] != self.fixed:
-            return None
-        stride = self.statement.stride
-        steps = [(value - low) / stride for value, (low, _) in zip(point[len(self.fixed) :], self.bounds)]
-        across, down, oblique = [*reversed(steps), 0, 0, 0][:3]
-        highest = (self.bounds[0][1] - self.bounds[0][0]) / stride if len(self.bounds) == DRAWN else 0
-        x = self.left + MARGIN + self.cell * (across + oblique * OBLIQUE[0])
-        y = self.top + self.head + self.cell * (down + (oblique - highest) * OBLIQUE[1])
+    @cached_property
+    def places(self) -> dict[Point, tuple[float, float]]:
+        """Where each point is drawn, in pixels."""
+        return {point: self._place(point) for point in self.points}
+
+    @cached_property
+    def _first(self) -> tuple[float, float]:
+        """Where the point with the least value of each loop is drawn, in pixels."""
+        oblique = (self.bounds[0][1] - self.bounds[0][0]) / self.statement.stride if len(self.bounds) == DRAWN else 0
+        return self.left + MARGIN, self.top + self.head - self.cell * oblique * OBLIQUE[1]
+
+    @cached_property
+    def _steps(self) -> list[tuple[float, float]]:
+        """How far one iteration of each loop leads across and down, in pixels."""
+        cell = self.cell / self.statement.stride
+        return [(cell * OBLIQUE[0], cell * OBLIQUE[1]), (0.0, cell), (cell, 0.0)][DRAWN - len(self.bounds) :]
+
+    def _place(self, point: Point) -> tuple[float, float]:
+        """Returns where a point is drawn, in pixels, or where it would be."""
+        x, y = self._first
+        for value, (low, _), (across, down) in zip(point[len(self.fixed) :], self.bounds, self._steps):
+            x, y = x + (value - low) * across, y + (value - low) * down
         return x, y
+
+    def place(self, point: Point) -> tuple[float, float]:
+        """Returns where a point is drawn, in pixels; of values that are none of the statement's instances, where it would be."""
+        return self.places.get(point) or self._place(point)
 
 
 def panel(statement: StatementPoints) -> Panel:

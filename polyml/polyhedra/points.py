@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any, Union
 
 import islpy as isl
@@ -28,7 +30,7 @@ def points(value: _Relation, **sizes: int) -> set[Any]:  # of Instance for sets,
     """
     if isinstance(value, (isl.Map, isl.UnionMap)):
         value = value.wrap()
-    return {found for piece in pieces(value) for found in _piece_points(piece, sizes)}
+    return set(chain.from_iterable(_piece_points(piece, sizes) for piece in pieces(value)))
 
 
 def _piece_points(piece: isl.Set, sizes: Mapping[str, int]) -> Iterator:
@@ -36,11 +38,33 @@ def _piece_points(piece: isl.Set, sizes: Mapping[str, int]) -> Iterator:
     fixed = fixed.project_out(_D.param, 0, fixed.dim(_D.param))
     if not fixed.is_bounded():
         raise ValueError(f"not finite for the sizes {dict(sizes)}: {piece}")
-    found: list[tuple[int, ...]] = []
-    dims = fixed.dim(_D.set)
-    fixed.foreach_point(lambda p: found.append(_coordinates(p, dims)))
-    label = _labeller(piece.get_space())
-    return (label(coordinates) for coordinates in found)
+    names, coordinates = tuple_names(piece.get_space()), _all_coordinates(fixed.flatten().reset_tuple_id())
+    if len(names) == 1:
+        return zip(repeat(names[0]), coordinates)
+    split = piece.get_space().unwrap().dim(_D.in_)
+    sources, sinks = (_Named(name) for name in names)
+    return ((sources[each[:split]], sinks[each[split:]]) for each in coordinates)
+
+
+class _Named(dict[tuple[int, ...], Instance]):
+    """The elements of one tuple name by their coordinates, each made once: relations have the same elements in many pairs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __missing__(self, coordinates: tuple[int, ...]) -> Instance:
+        return self.setdefault(coordinates, (self._name, coordinates))
+
+
+def _all_coordinates(plain: isl.Set) -> Iterator[tuple[int, ...]]:
+    """Yields the coordinates of each point of a bounded set without a name, from the text `{ [1, -2] }` of the point: asking isl for one number
+    after the other takes ten times as long.
+    """
+    texts: list[str] = []
+    plain.foreach_point(lambda point: texts.append(point.to_str()[3:-3]))
+    dims = plain.dim(_D.set)
+    numbers = iter(json.loads(f"[{','.join(texts)}]")) if dims else iter(())
+    return zip(*[numbers] * dims) if dims else repeat((), len(texts))
 
 
 def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:

@@ -38,6 +38,9 @@ def test_points_of_a_union_and_of_relations():
     relation = isl.UnionMap("[N] -> { S[i] -> A[i + 1, N] : 0 <= i < N }")
     assert points(relation, N=2) == {(("S", (0,)), ("A", (1, 2))), (("S", (1,)), ("A", (2, 2)))}
     assert points(isl.Map("{ S[i] -> T[i, 2i] : 1 <= i <= 1 }")) == {(("S", (1,)), ("T", (1, 2)))}
+    assert points(isl.Map("{ S[] -> T[] }")) == {(("S", ()), ("T", ()))} and points(isl.Set("{ S[i] : i < 0 and i > 0 }")) == set()
+    far = 10**30
+    assert points(isl.Set(f"{{ [i, j] : i = -{far} and j = {far} }}")) == {("", (-far, far))}
 
 
 def test_points_of_something_infinite_are_refused():

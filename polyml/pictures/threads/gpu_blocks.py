@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 from math import prod
 
 import islpy as isl
@@ -106,12 +107,12 @@ def _launch(program: GpuProgram, name: str, mapped: Mapped, sizes: Mapping[str, 
     known = {**sizes, **host}
     chosen, note = _chosen(program, name, known)
     axes = (mapped.with_smaller_blocks if chosen.name != name else mapped).axes
-    places = {}
-    for instance, found in values.items():
-        if found[: len(nest.host)] == hosts[len(hosts) // 2]:
-            rest = iter(found[len(nest.host) :])
-            along = [tuple(next(rest) for _ in axis.loops) for axis in axes]
-            places[instance] = _place(chosen.axes, along, known)
+    drawn = {
+        instance: found[len(nest.host) :] for instance, found in values.items() if found[: len(nest.host)] == hosts[len(hosts) // 2]
+    }
+    counts = [len(axis.loops) for axis in axes]
+    place_at = {found: _place(chosen.axes, _along(found, counts), known) for found in {*drawn.values()}}
+    places = {instance: place_at[found] for instance, found in drawn.items()}
     told = tuple((axis.loop, axis.threads, axis.items) for axis in chosen.axes)
     shared = tuple(dict.fromkeys(_shared(chosen, program.scop)))
     return LaunchBlocks(chosen.name, host, len(hosts), told, places, shared, note, nest.serial)
@@ -134,6 +135,12 @@ def _values(instances: isl.UnionSet, loops: list[SurroundingLoop], sizes: Mappin
         return
     for instance, (_, values) in points(reduce(isl.UnionMap.flat_range_product, maps), **sizes):
         yield instance, values
+
+
+def _along(values: Position, counts: list[int]) -> list[Position]:
+    """Returns the values of loops by axis. counts: how many loops each axis has."""
+    rest = iter(values)
+    return [tuple(islice(rest, count)) for count in counts]
 
 
 def _place(axes: tuple[LaunchAxis, ...], along: list[Position], values: Mapping[str, int]) -> ThreadPlace:
