@@ -92,16 +92,20 @@ def _users(found: TracebackType | None) -> TracebackType | None:
     return kept
 
 
-def guarded(function: _Function) -> _Function:
+def guarded(function: _Function, taken: Callable[[object], object] | None = None) -> _Function:
     """Makes exceptions that leave a public function end at the user's line.
 
     The function that is returned has the globals of the one that is given, so that doctest finds its examples.
+
+    taken: what is made of each argument before the function gets it; None: it gets them as they are.
     """
     shown = for_user
 
     def call(*args, **kwargs):
         __tracebackhide__ = True
         try:
+            if taken is not None:
+                args, kwargs = tuple(map(taken, args)), {name: taken(value) for name, value in kwargs.items()}
             return function(*args, **kwargs)
         except Exception as error:
             users = shown(error)
@@ -112,11 +116,14 @@ def guarded(function: _Function) -> _Function:
     return cast(_Function, functools.update_wrapper(made, function))
 
 
-def guard_methods(owner: _Class) -> _Class:
-    """Makes exceptions that leave the public methods of a class, those that its own body defines, end at the user's line."""
+def guard_methods(owner: _Class, taken: Callable[[object], object] | None = None) -> _Class:
+    """Makes exceptions that leave the public methods of a class, those that its own body defines, end at the user's line.
+
+    taken: as for `guarded`.
+    """
     for name, value in vars(owner).copy().items():
         if isinstance(value, FunctionType) and not name.startswith("_") and not hasattr(value, "__wrapped__"):
-            setattr(owner, name, guarded(value))
+            setattr(owner, name, guarded(value, taken))
     return owner
 
 

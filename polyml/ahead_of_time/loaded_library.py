@@ -24,7 +24,7 @@ from polyml.errors import (
 from polyml.frontend.syntax import ArrayType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.reading.input_limits import shown
+from polyml.reading.input_limits import plain, shown
 from polyml.reading.userfiles import called
 from polyml.runtime.calling import arguments
 from polyml.runtime.calling.result_extents import rewritten
@@ -180,6 +180,14 @@ class LoadedKernel:
         return found[0] if found else None
 
 
+def _file(path: object) -> str:
+    """Returns the name of a file. Raises ConfigError for what is none."""
+    try:
+        return os.fsdecode(plain(path))  # type: ignore[arg-type]
+    except Exception:  # a class that is not ours may raise anything
+        raise ConfigError(f"load takes the path of a shared library, not {shown(path)}", notes=['as in "out/gemm.so"']) from None
+
+
 def load(path: str | os.PathLike) -> LoadedKernel:
     """Returns the function of a shared library that `polyml build` made. No compiler is needed, neither polyml's nor one of C.
 
@@ -204,6 +212,7 @@ def load(path: str | os.PathLike) -> LoadedKernel:
     ...     print(problem.message)
     argument `A` is f32[3], but the library takes f64[N]
     """
+    path = _file(path)
     if not os.path.isfile(path):
         raise ConfigError(
             f"there is no file {called(path)}", notes=["expected a shared library that `polyml build` made, as in out/gemm.so"]

@@ -98,7 +98,7 @@ class Explained(Schedulable, Specialised, OnGpu):
         """
         from polyml.remarks.values import QUESTIONS
 
-        if question not in QUESTIONS:
+        if not isinstance(question, str) or question not in QUESTIONS:
             near = difflib.get_close_matches(question, QUESTIONS, n=1, cutoff=0.5) if isinstance(question, str) else []
             hint = [f"did you mean {near[0]!r}?"] if near else []
             raise ConfigError(f"`why` does not answer {shown(question)}", notes=[*hint, f"questions: {', '.join(QUESTIONS)}"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from os import PathLike, fsdecode, fspath
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +11,7 @@ from polyml.api.compiling.compile_lock import alone
 from polyml.api.inspection import Inspected
 from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.reading.input_limits import shown
+from polyml.reading.input_limits import plain, shown
 from polyml.reading.userfiles import called
 from polyml.runtime.storage.records import parse_type
 
@@ -90,7 +90,7 @@ class Schedulable(Inspected):
             from polyml.schedule.script import file
 
         try:
-            place = fspath(path)
+            place = fsdecode(plain(fspath(path)))  # type: ignore[arg-type]
         except Exception:  # a class that is not ours may raise anything
             raise PolymlTypeError(f"load_schedule takes the path of a file, not {shown(path)}") from None
         saved, where = file.read(place), called(place)
@@ -180,5 +180,7 @@ class Schedulable(Inspected):
                 raise ScheduleError(f"{where} is damaged: the argument `{text}` has no layout, or one too many")
             layouts += [text[-1]] if is_array else []
         if len(types) != len(self._names):
-            raise ScheduleError(f"{where} is for {len(types)} arguments; `{self.__name__}` has {len(self._names)}")
+            raise ScheduleError(
+                f"{where} is for arguments of another number: {len(types)}; `{self.__name__}` has {len(self._names)}"
+            )
         return tuple(types), tuple(layouts), None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyml.errors import ConfigError
 from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Systolic
-from polyml.reading.input_limits import shown
+from polyml.reading.input_limits import plain, shown
 
 LANGUAGES = ("opencl", "cuda")
 LIBRARIES = ("cuda-python", "pycuda")  # which call CUDA's driver
@@ -51,6 +51,7 @@ class Target:
         >>> Target.systolic(rows=16, cols=8).array, Target.systolic(machine="gemmini").array
         ((16, 8), (16, 16))
         """
+        rows, cols, dataflow, links, machine = map(plain, (rows, cols, dataflow, links, machine))  # type: ignore[assignment]
         found = _machine(machine)
         if found is not None and rows is None and cols is None:
             rows, cols = found.rows, found.columns
@@ -160,6 +161,11 @@ class GpuTarget:
     library: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("language", "device", "library"):
+            value = plain(getattr(self, name))
+            if not isinstance(value, str):
+                raise ConfigError(f"a target's {name} is a text, not {shown(value)}", notes=['as in Target.opencl("pocl")'])
+            object.__setattr__(self, name, value)
         if self.language not in LANGUAGES:
             raise ConfigError(
                 f"there is no target {self.language!r}",

@@ -24,6 +24,10 @@ def find(text: str | PathLike, *, measure: bool = False) -> Described:
     91750400000000.0
     """
     if isinstance(text, PathLike):
+        try:
+            text = os.fspath(text)
+        except Exception:  # a class that is not ours may raise anything
+            raise ConfigError(f"{shown(text)} is no file", notes=[f"known: {_known()}; or a TOML file"]) from None
         return toml_machine.read(text)
     if not isinstance(text, str):
         raise ConfigError(f"{shown(text)} is no machine", notes=[f"known: {_known()}; or a TOML file"])

@@ -13,7 +13,7 @@ from polyml.model.core.scop import Check, Scop
 from polyml.runtime.storage.size_classes import SizeRelation, Sizes, size_relations
 from polyml.schedule.compute import Scheduled
 
-OTHER_FORM = "sizes of another form"  # what such a test finds
+OTHER_FORM = "a size of another form"  # what such a test finds
 
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:

@@ -45,6 +45,7 @@ def shown(value: object) -> str:
     >>> shown("1__0"), shown("9" * 5000)
     ("'1__0'", "'9999999999999999999999999...99999999999999999999' (5,000 characters)")
     """
+    value = plain(value)
     if isinstance(value, str):
         return repr(value) if len(value) <= _SHOWN else f"'{_inside(value)}' ({len(value):,} characters)"
     if isinstance(value, int) and not -(2**64) < value < 2**64:
@@ -54,6 +55,24 @@ def shown(value: object) -> str:
     except Exception:  # a class that is not ours may raise anything
         return f"a {type(value).__name__}"
     return text if len(text) <= 4 * _SHOWN else f"a {type(value).__name__}"
+
+
+def plain(value: object) -> object:
+    """Returns a text or a number of a class derived from `str` or `int` as one of these, also in a dict; any other value as it is.
+
+    Such a class may print and compare as it likes, or not at all.
+
+    >>> from enum import IntEnum
+    >>> plain(IntEnum("Size", "one")(1)), plain(True), plain({"i": "j"}), plain(1.5)
+    (1, True, {'i': 'j'}, 1.5)
+    """
+    if type(value) in (bool, int, str):
+        return value
+    if isinstance(value, str):
+        return "".join(str.__iter__(value))
+    if isinstance(value, int):
+        return int.__add__(value, 0)
+    return {plain(name): plain(of) for name, of in dict.items(value)} if isinstance(value, dict) else value
 
 
 def _inside(text: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from polyml.errors import ConfigError
-from polyml.reading.input_limits import shown
+from polyml.reading.input_limits import plain, shown
 from polyml.tracebacks import guarded
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ DRAWN_BY = {  # subject -> the module beside this one whose function `drawn(of, 
 }
 
 
-@guarded
+@partial(guarded, taken=plain)
 def plot(
     of: Kernel | Schedule, what: str = "domain", sizes: Mapping[str, int] | None = None, *, at: str = "", caches: str = ""
 ) -> Svg | Pictures:
@@ -76,7 +77,9 @@ def plot(
     """
     if not isinstance(what, str) or what not in DRAWN_BY:
         raise ConfigError(f"there is no picture {shown(what)}", notes=[f"expected one of {', '.join(DRAWN_BY)}"])
-    options = {name: value for name, value in (("at", at), ("caches", caches)) if value}
+    if sizes is not None and not isinstance(sizes, Mapping):
+        raise ConfigError(f"sizes= takes a mapping, not {shown(sizes)}", notes=['as in sizes={"N": 8}'])
+    options = {name: value for name, value in (("at", at), ("caches", caches)) if not isinstance(value, str) or value}
     for name, value in options.items():
         if name not in OPTIONS.get(what, ()):
             takers = [subject for subject, names in OPTIONS.items() if name in names]

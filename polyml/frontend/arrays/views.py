@@ -89,7 +89,7 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc
         long = [size for size in sizes if not size.is_one]
         chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
         for size in long:
-            require_equal(size, chosen, "shapes that broadcast only where they are equal", require, loc)
+            require_equal(size, chosen, "a broadcast of shapes that do not fit together", require, loc)
         result.append(chosen)
     return tuple(result)
 

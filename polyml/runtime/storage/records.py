@@ -12,6 +12,7 @@ from typing import TypeVar
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.reading.input_limits import shown
 from polyml.source import Loc, Source
 
 T = TypeVar("T")
@@ -75,16 +76,16 @@ def parse_type(text: str) -> ArgType:
     >>> str(parse_type("f64[:,:]"))
     'f64[:, :]'
     """
-    name, bracket, dims = text.replace(" ", "").partition("[")
+    name, bracket, dims = str.replace(text, " ", "").partition("[")
     name, equals, value = name.partition("=")
     if name not in _BY_NAME or equals and not value.lstrip("-").isdigit():
-        raise ValueError(f"{text!r} is not a type; element types: {', '.join(_BY_NAME)}")
+        raise ValueError(f"{shown(text)} is not a type; element types: {', '.join(_BY_NAME)}")
     element = _BY_NAME[name]
     if not bracket:
         return ScalarType(element, int(value) if equals else None)
     extents = dims[:-1].split(",") if dims[:-1] else []
     if not dims.endswith("]") or element.weak or equals or not all(e == ":" or e.isdigit() for e in extents):
-        raise ValueError(f"{text!r} is not an array type; one is written f64[:, :]")
+        raise ValueError(f"{shown(text)} is not an array type; one is written f64[:, :]")
     sizes = ((dim, int(extent)) for dim, extent in enumerate(extents) if extent != ":")
     return ArrayType(element, len(extents), frozenset(sizes))
 

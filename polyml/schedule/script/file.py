@@ -275,7 +275,9 @@ def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
         _same(each.write, statement.write.relation, f"write of {each.name}", isl.Map)
         if len(each.reads) != len(statement.reads):
             count = len(statement.reads)
-            raise ScheduleError(f"the schedule is for {len(each.reads)} reads of {each.name}, which has {count}", notes=[_OTHER])
+            raise ScheduleError(
+                f"the schedule is for another number of reads of {each.name}: {len(each.reads)}, not {count}", notes=[_OTHER]
+            )
         for text, read in zip(each.reads, statement.reads):
             _same(text, read.relation, f"read of {each.name}", isl.Map)
     return tree_from(saved.tree, scop)

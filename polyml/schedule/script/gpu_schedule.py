@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from polyml.reading.input_limits import shown
+from polyml.reading.input_limits import plain, shown
 from polyml.schedule.script import gpu_steps, transforms
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.loop_tree import Node
@@ -21,7 +22,7 @@ def words(*values: object, **named: object) -> str:
     return ", ".join([*told, *(f"{name}={shown(value)}" for name, value in named.items())])
 
 
-@guard_methods
+@partial(guard_methods, taken=plain)
 class GpuSteps(ABC):
     """The part of `Schedule` whose steps divide loops among the host, the blocks and the threads of a GPU.
 
@@ -73,8 +74,8 @@ class GpuSteps(ABC):
         adjacent: whether a thread's iterations follow one another, in place of those of neighbouring threads. A loop over tiles in
             the grid does the same: its threads have a tile each.
         """
-        told = words(*counts, **named, **({"adjacent": True} if adjacent else {}))
-        return self._changed(f"items({told})", lambda tree: gpu_steps.items(tree, self.launch, counts, named, adjacent is True))
+        told = words(*counts, **named, **({} if adjacent is False else {"adjacent": adjacent}))
+        return self._changed(f"items({told})", lambda tree: gpu_steps.items(tree, self.launch, counts, named, adjacent))
 
     def host(self: Same, loop: str) -> Same:
         """Returns the schedule in which each iteration of a loop launches again what is inside it, so that it may carry dependences.

@@ -56,6 +56,8 @@ def items(tree: Node, launch: str, counts: Sequence[int], named: Mapping[str, in
     named: by the names of the loops.
     adjacent: whether a thread's iterations follow one another, in place of those of neighbouring threads.
     """
+    if adjacent is not True and adjacent is not False:
+        raise ScheduleError(f"items takes adjacent=True or adjacent=False, not {shown(adjacent)}")
     places = _given("items", tree, launch, counts, named)
     first = next(iter(places), None)
     whole = _grid_around(tree, first) if first is not None else ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 
 import islpy as isl
@@ -17,7 +17,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.reading import userfiles
-from polyml.reading.input_limits import excess, shown
+from polyml.reading.input_limits import excess, plain, shown
 from polyml.schedule.script import file, printer, transforms
 from polyml.schedule.script.call_site import call_site
 from polyml.schedule.script.gpu_schedule import GpuSteps
@@ -52,7 +52,7 @@ def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
     return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
 
 
-@guard_methods
+@partial(guard_methods, taken=plain)
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(GpuSteps):
     """A schedule is the order in which a kernel's statements run, as loops with names. It is immutable: a step returns a new one.
@@ -317,7 +317,7 @@ class Schedule(GpuSteps):
         """
         try:
             userfiles.write_text(path, self.text)
-        except (OSError, ValueError, TypeError) as problem:
+        except Exception as problem:  # the path's class may raise anything
             why = userfiles.reason(problem)
             raise ScheduleError(f"the schedule cannot be written to {userfiles.called(path)}: {why}") from problem
 

@@ -159,10 +159,10 @@ def distribute(tree: Node, name: str, after: str | None) -> Node:
     parts = list(loop.body.parts)
     groups = [[p] for p in parts]
     if after is not None:
-        cut = [k for k, p in enumerate(parts) if after in statements(p.body)]
+        cut = [k for k, p in enumerate(parts) if isinstance(after, str) and after in statements(p.body)]
         if not cut or cut[-1] == len(parts) - 1:
             ends = dict.fromkeys(name for p in parts[:-1] for name in statements(p.body))
-            raise ScheduleError(f"loop `{name}` cannot be cut behind `{after}`", notes=[f"it can behind {', '.join(ends)}"])
+            raise ScheduleError(f"loop `{name}` cannot be cut behind {_called(after)}", notes=[f"it can behind {', '.join(ends)}"])
         groups = [parts[: cut[-1] + 1], parts[cut[-1] + 1 :]]
     made = []
     for group in groups:

@@ -297,7 +297,7 @@ def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None
     for part in parts[1:]:
         for dim, (one, other) in enumerate(zip(parts[0].shape, part.shape)):
             if dim != axis:
-                require_equal(one, other, "arrays that do not fit together", builder.require, loc)
+                require_equal(one, other, "a concatenation of arrays that do not fit together", builder.require, loc)
     total = Linear((), 0)
     for part in parts:
         if not part.shape[axis].positive:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polyml.errors import CompileError, ConfigError
+from polyml.reading.input_limits import plain, shown
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")  # those that polyml's tests compile for
 ARCHITECTURE = "sm_90"
@@ -70,9 +71,10 @@ def sass(text: str, architecture: str = ARCHITECTURE) -> str:
 
 def _made(text: str, architecture: str, options: Sequence[str]) -> bytes:
     """Returns the file that nvcc makes of a text, with these options."""
-    if not _ARCHITECTURE.fullmatch(architecture):
+    asked = plain(architecture)
+    if not isinstance(asked, str) or not _ARCHITECTURE.fullmatch(asked):
         raise ConfigError(
-            f"{architecture!r} is no architecture of a GPU",
+            f"{shown(asked)} is no architecture of a GPU",
             notes=[f"expected sm_90 or another, such as {', '.join(ARCHITECTURES)}"],
         )
     compiler = _needed("nvcc", "ptx and sass")
