@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import islpy as isl
+
 from polyml.explorer import source_marks
-from polyml.explorer.dependence_list import DependenceLine, dependence_lines
 from polyml.explorer.placing import instances
 from polyml.explorer.schedule_view import Data, Sized, view
 from polyml.explorer.single_steps import single_steps
@@ -15,6 +16,7 @@ from polyml.explorer.steps import Step
 from polyml.explorer.verdicts import LEGAL, REFUSED, Verdict, broken_pair, verdict
 from polyml.model.core.printer import access_text, parameter_text, statement_text
 from polyml.model.core.scop import Scop
+from polyml.model.references.direct import KINDS, DirectDependences, ReferenceDependence
 from polyml.pictures.nests import parameters
 from polyml.polyhedra.parameters import at_sizes
 from polyml.polyhedra.points import points
@@ -51,8 +53,10 @@ class Exploration:
         return tuple(sized(self.scop, each) for each in self.sizes)
 
     @cached_property
-    def dependences(self) -> list[DependenceLine]:
-        return dependence_lines(self.scop, self.schedule.problem.dependences)
+    def dependences(self) -> list[ReferenceDependence]:
+        """The direct dependences, one for each pair of references."""
+        direct = DirectDependences(self.scop, access_text)
+        return [each for kind in KINDS for each in direct.of(kind)]
 
     def data(self) -> Data:
         """Returns all that a page needs, as data for JSON."""
@@ -111,14 +115,14 @@ class Exploration:
                 }
                 for s in scop.statements.values()
             ],
-            "dependences": [*map(_dependence, self.dependences)],
+            "dependences": [*map(dependence_data, self.dependences)],
         }
 
     def _picture(self, each: Sized) -> Data:
         numbers = {(name, point): k for name, own in each.points.items() for k, point in enumerate(own)}
         arrows = []
-        for line in self.dependences:
-            pairs = sorted(points(at_sizes(line.pairs, each.sizes)))
+        for dependence in self.dependences:
+            pairs = sorted(points(at_sizes(isl.UnionMap.from_map(dependence.relation), each.sizes)))
             arrows.append([[numbers[source], numbers[sink]] for source, sink in pairs])
         return {"sizes": each.sizes, "points": each.points, "arrows": arrows}
 
@@ -154,15 +158,21 @@ def _source(scop: Scop, source: source_marks.Source) -> Data:
     }
 
 
-def _dependence(line: DependenceLine) -> Data:
-    places: Iterator[object] = (access.loc and access.loc.line for access in (line.source_access, line.sink_access))
+def dependence_data(dependence: ReferenceDependence) -> Data:
+    """Returns a line of the list of dependences, as data for JSON. Its distance has a text for each loop that both statements are in:
+    a number, "+", "-", or "*" where both signs are possible, as in Allen and Kennedy's direction vectors."""
+    source, sink = dependence.source, dependence.sink
     return {
-        "kind": line.kind,
-        "source": line.source,
-        "sink": line.sink,
-        "array": line.array,
-        "text": line.text,
-        "distance": line.distance,
-        "loops": line.loops,
-        "lines": [*places],
+        "kind": dependence.kind,
+        "source": source.statement,
+        "sink": sink.statement,
+        "array": dependence.array,
+        "text": f"{source.statement} {source.text} → {sink.statement} {sink.text}",
+        "distance": [*map(_distance, dependence.distance, dependence.direction)],
+        "loops": dependence.loops,
+        "lines": [end.loc and end.loc.line for end in (source, sink)],
     }
+
+
+def _distance(distance: int | None, direction: str) -> str:
+    return {"<": "+", ">": "-"}.get(direction, "*") if distance is None else str(distance)

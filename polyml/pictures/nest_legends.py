@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import sub
 
 from polyml.drawing.style import LANES
-from polyml.pictures.direct_dependences import KINDS
+from polyml.model.references.direct import KINDS
 from polyml.pictures.nest_values import DEPENDENCES, SCHEDULE, STEP, THREADS, TILES, WAVEFRONTS, Arrow, NestPicture
 from polyml.pictures.panels import DRAWN, Panel
 

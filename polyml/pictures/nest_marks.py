@@ -9,7 +9,7 @@ from html import escape
 
 from polyml.drawing.style import lane
 from polyml.drawing.svg import Font, text
-from polyml.pictures.direct_dependences import KINDS
+from polyml.model.references.direct import KINDS
 from polyml.pictures.nest_legends import BROKEN
 from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, Arrow, NestPicture, Tile
 from polyml.pictures.panels import CELL, LINE, Panel

@@ -12,10 +12,9 @@ from functools import cached_property
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.dependence import Dependences
-from polyml.model.core.printer import statement_text
+from polyml.model.core.printer import access_text, statement_text
 from polyml.model.core.scop import Scop
-from polyml.pictures.direct_dependences import direct_dependences
+from polyml.model.references.direct import KINDS, DirectDependences
 from polyml.pictures.nest_groups import parallel_at, phases, threads
 from polyml.pictures.nest_tiles import tiles_of
 from polyml.pictures.nest_values import (
@@ -45,20 +44,23 @@ class Nest:
     """
 
     scop: Scop
-    dependences: Dependences
     validity: isl.UnionMap
     sizes: Mapping[str, int]
 
     @cached_property
     def direct(self) -> dict[str, set[tuple[Instance, Instance]]]:
         """The direct dependences by kind, as pairs of source and sink."""
-        return {kind: points(pairs, **self.sizes) for kind, pairs in direct_dependences(self.scop, self.dependences).items()}
+        return {kind: points(pairs, **self.sizes) for kind, pairs in self._pairs.items()}
 
     @cached_property
     def to_be_kept(self) -> dict[str, set[tuple[Instance, Instance]]]:
         """The direct dependences without those among updates of reductions, whose order is free."""
-        found = direct_dependences(self.scop, self.dependences).items()
-        return {kind: points(pairs.intersect(self.validity), **self.sizes) for kind, pairs in found}
+        return {kind: points(pairs.intersect(self.validity), **self.sizes) for kind, pairs in self._pairs.items()}
+
+    @cached_property
+    def _pairs(self) -> dict[str, isl.UnionMap]:
+        found = DirectDependences(self.scop, access_text)
+        return {kind: found.pairs(kind) for kind in KINDS}
 
     @cached_property
     def shared(self) -> dict[tuple[str, str], int]:

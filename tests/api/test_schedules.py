@@ -280,7 +280,7 @@ def test_a_kernel_that_changed_refuses_the_file(saved):
         (lambda t: t.replace("statement S0:", "statement"), "is damaged: no `statement` on line 7"),
         (lambda t: t.replace("  write: ", "  wrote: "), "is damaged: no `write` on line 8"),
         (lambda t: t.replace("i64[:, :] C; ", "i65[:, :] C; "), "is damaged: "),
-        (lambda t: t.replace("i64[:, :] C; ", ""), "is for 1 argument; `triangle` has 2"),
+        (lambda t: t.replace("i64[:, :] C; ", ""), "is for arguments of another number: 1; `triangle` has 2"),
         (lambda t: t.replace("i64[:, :] C; ", "i64[:, :]; "), "the argument `i64[:, :]` has no layout, or one too many"),
         (lambda t: t.replace("statement S0: [A_0] -> {", "statement S0: [A_0] -> ("), "the domain of S0 is damaged: isl cannot read it"),
         (lambda t: t.replace(" schedule: ", " schedual: ", 1), "a schedule tree of loops has no `schedual` there"),

@@ -83,7 +83,7 @@ def test_a_click_is_answered_at_once_and_marks_all_panes(chromium, saved, name):
 
 @pytest.mark.parametrize("name", ["gemm", "jacobi_2d"])
 def test_points_and_arrows_are_those_of_the_page_s_data(chromium, saved, name):
-    """The data are compared with all accesses in test_dependence_list and test_placing."""
+    """The data are compared with all accesses in test_dependences and test_placing."""
     shown = opened(chromium, saved, name)
     data = packed_data(saved(name)[2].read_text(encoding="utf-8"))
     for choice, picture in enumerate(data["pictures"]):

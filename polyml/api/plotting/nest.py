@@ -38,7 +38,7 @@ def nest_of(schedule: Schedule, sizes: Mapping[str, int]) -> Nest:
     problem = schedule.problem
     values = checked_sizes(problem.scop, sizes)
     validity = relaxed_validity(problem.dependences, problem.scop, problem.reductions)
-    return Nest(problem.scop, problem.dependences, validity, values)
+    return Nest(problem.scop, validity, values)
 
 
 def order(schedule: Schedule) -> Order:

@@ -82,25 +82,34 @@ class DirectDependences:
 
     def of(self, kind: str) -> tuple[ReferenceDependence, ...]:
         """Returns the dependences of a kind, one of KINDS, in the order of the sources' statements and then of the sinks'."""
+        return tuple(self._made(kind, *each) for each in self._pairs(kind))
+
+    def pairs(self, kind: str) -> isl.UnionMap:
+        """Returns { S[i] -> T[j] }, the pairs of instances of all dependences of a kind."""
+        return _union(relation for _, _, relation in self._pairs(kind))
+
+    def _pairs(self, kind: str) -> Iterator[tuple[Reference, Reference, isl.Map]]:
+        """Yields each pair of references that a dependence of a kind is between, with its pairs of instances."""
         found = {"flow": self._flow, "anti": self._anti, "output": self._output}[kind]()
         places = {name: k for k, name in enumerate(self._references)}
         ends = [(polyhedra.domain_name(pairs), polyhedra.range_name(pairs), pairs) for pairs in polyhedra.pieces(found)]
         ends = [each for each in ends if self._references[each[0]].is_write is (kind != "anti")]
-        made = (self._made(kind, *each) for each in sorted(ends, key=lambda each: (places[each[0]], places[each[1]])))
-        return tuple(each for each in made if not each.relation.is_empty())
+        for source, sink, pairs in sorted(ends, key=lambda each: (places[each[0]], places[each[1]])):
+            first, last = self._references[source], self._references[sink]
+            relation = _renamed(_renamed(pairs, first.statement).reverse(), last.statement).reverse()
+            if kind == "anti" and first.statement == last.statement:
+                relation = relation.subtract(relation.domain().identity())
+            if not relation.is_empty():
+                yield first, last, relation.coalesce()
 
-    def _made(self, kind: str, source: str, sink: str, pairs: isl.Map) -> ReferenceDependence:
-        first, last = self._references[source], self._references[sink]
-        relation = _renamed(_renamed(pairs, first.statement).reverse(), last.statement).reverse()
-        if kind == "anti" and first.statement == last.statement:
-            relation = relation.subtract(relation.domain().identity())
-        loops, differences = self._differences(relation.coalesce(), first.statement, last.statement)
+    def _made(self, kind: str, first: Reference, last: Reference, relation: isl.Map) -> ReferenceDependence:
+        loops, differences = self._differences(relation, first.statement, last.statement)
         return ReferenceDependence(
             kind=kind,
             array=first.array,
             source=first,
             sink=last,
-            relation=relation.coalesce(),
+            relation=relation,
             loops=loops,
             distance=tuple(None if point is None else point[0] for point in map(polyhedra.only_point, differences)),
             direction=tuple(map(_sign, differences)),

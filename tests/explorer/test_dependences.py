@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.explorer.dependence_list import dependence_lines
+from polyml.explorer.exploration import dependence_data
 from polyml.polyhedra.points import points
 from tests.explorer.pages import exploration
 from tests.pictures.test_nests import direct, text
@@ -10,14 +10,14 @@ from tests.pictures.test_nests import direct, text
 
 def lines(name):
     explored = exploration(name)
-    return explored, dependence_lines(explored.scop, explored.schedule.problem.dependences)
+    return explored, [(dependence_data(each), each.relation) for each in explored.dependences]
 
 
 @pytest.mark.parametrize("name", ["gemm", "jacobi_1d", "jacobi_2d", "seidel_2d", "trisolv", "lu", "durbin", "fdtd_2d"])
 def test_the_lines_together_are_the_direct_dependences(name):
     explored, found = lines(name)
     sizes = explored.sizes[0]
-    pairs = {(line.kind, text(source), text(sink)) for line in found for source, sink in points(line.pairs, **sizes)}
+    pairs = {(line["kind"], text(source), text(sink)) for line, relation in found for source, sink in points(relation, **sizes)}
     assert pairs == direct(explored.scop, sizes) and pairs
 
 
@@ -25,9 +25,9 @@ def test_the_lines_together_are_the_direct_dependences(name):
 def test_a_distance_is_that_of_all_pairs(name):
     explored, found = lines(name)
     numbers = 0
-    for line in found:
-        for dim, told in enumerate(line.distance):
-            own = {sink[1][dim] - source[1][dim] for source, sink in points(line.pairs, **dict.fromkeys(explored.sizes[0], 6))}
+    for line, relation in found:
+        for dim, told in enumerate(line["distance"]):
+            own = {sink[1][dim] - source[1][dim] for source, sink in points(relation, **dict.fromkeys(explored.sizes[0], 6))}
             if told.lstrip("-").isdigit():
                 assert own == {int(told)} or not own
                 numbers += 1
@@ -42,6 +42,6 @@ def test_a_distance_is_that_of_all_pairs(name):
 
 def test_distances_of_seidel_are_those_of_its_nine_references():
     _, found = lines("seidel_2d")
-    flow = {line.distance for line in found if line.kind == "flow"}
+    flow = {tuple(line["distance"]) for line, _ in found if line["kind"] == "flow"}
     assert flow == {("0", "1", "1"), ("0", "1", "0"), ("0", "1", "-1"), ("0", "0", "1"), ("1", "0", "0"), ("1", "0", "-1"),
                     ("1", "-1", "1"), ("1", "-1", "0"), ("1", "-1", "-1")}  # fmt: skip
