@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
+from os.path import basename
 
 _LONGEST = 300  # characters of a line that an excerpt shows
+_PART = re.compile(r" \(lines \d+ to \d+\)$")  # behind the file's name, of a part of a function that is compiled by itself
+
+
+def whole_file(file: str) -> str:
+    """Returns the file of a source that may be a part of a function, without what says which part."""
+    return _PART.sub("", file)
+
+
+def reader_name(file: str) -> str:
+    """Returns the name by which a reader knows a file: "Cell In[2]" for a cell of a notebook, which is kept in a temporary file, and
+    the path as it is for any other.
+
+    Every text that names a place in the source, and is read where the kernel runs, calls its file so.
+    """
+    try:
+        kind, name = sys.modules["IPython"].get_ipython().compile.format_code_name(whole_file(file))
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # no IPython, one that says nothing, or a file of which it knows nothing
+        return file
+    return f"{kind} {name}" if kind == "Cell" else file
+
+
+def short_name(file: str) -> str:
+    """Returns a file's name without its folder, and the names of cells and of what is no file, such as a doctest, as they are."""
+    name = reader_name(file)
+    return name if name != file or file.startswith("<") else basename(file)
 
 
 @dataclass(frozen=True)
@@ -43,7 +76,7 @@ class Loc:
     width: int = 1
 
     def __str__(self) -> str:
-        return f"{self.source.file}:{self.line}:{self.column}"
+        return f"{reader_name(self.source.file)}:{self.line}:{self.column}"
 
     @property
     def file(self) -> str:

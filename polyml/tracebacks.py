@@ -11,11 +11,12 @@ from __future__ import annotations
 import functools
 import linecache
 import os
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from types import FunctionType, TracebackType
 from typing import TypeVar, cast
+
+from polyml.source import reader_name
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _KERNELS = os.path.join(_OWN, "kernels") + os.sep  # are like a user's files
@@ -140,29 +141,16 @@ def rendered(error: BaseException) -> list[str]:
     lines = ["-" * _WIDTH, f"{name}{'Traceback (most recent call last)'.rjust(_WIDTH - len(name))}"]
     frames = [*_frames(error.__traceback__)]
     shells = [k for k, each in enumerate(frames) if each.tb_frame.f_code.co_filename.endswith(_SHELL)]
-    text = str(error)
     for each in frames[shells[-1] + 1 if shells else 0 :]:
         code = each.tb_frame.f_code
         if is_own(code.co_filename):
             continue
         where = f" in {code.co_name}" if code.co_name != "<module>" else ""
         source = linecache.getline(code.co_filename, each.tb_lineno).strip()
-        lines += [f"{_cell(code.co_filename)}, line {each.tb_lineno}{where}", f"----> {each.tb_lineno} {source}", ""]
-    files = {each.tb_frame.f_code.co_filename for each in frames} | {getattr(getattr(error, "loc", None), "file", "")}
-    for file in sorted(filter(None, files)):
-        text = text.replace(file, _cell(file))
-    return [*lines, text]
+        lines += [f"{reader_name(code.co_filename)}, line {each.tb_lineno}{where}", f"----> {each.tb_lineno} {source}", ""]
+    return [*lines, str(error)]
 
 
 def whole(error: BaseException) -> list[str]:
     """Returns an exception with its whole traceback, as Python prints it."""
     return [line.rstrip("\n") for line in traceback.format_exception(type(error), error, error.__traceback__)]
-
-
-def _cell(file: str) -> str:
-    """Returns what IPython calls the file of a cell, "Cell In[2]"; the file's name for any other."""
-    try:
-        kind, name = sys.modules["IPython"].get_ipython().compile.format_code_name(file)
-        return f"{kind} {name}" if kind == "Cell" else file
-    except (AttributeError, KeyError, TypeError, ValueError):  # no IPython, or none that says so
-        return file

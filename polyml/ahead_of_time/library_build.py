@@ -22,6 +22,7 @@ from polyml.reading.input_limits import shown
 from polyml.reading.userfiles import called, reason
 from polyml.runtime.calling import signature as python_signature
 from polyml.runtime.storage.size_classes import NEAR, Sizes
+from polyml.source import short_name
 
 if TYPE_CHECKING:
     from polyml.pipeline.compile import Compiled
@@ -89,7 +90,7 @@ def build(kernel: KernelFunction, wanted: LibraryRequest, folder: str | PathLike
     exported = {symbol, f"{symbol}_error", c_entry.DESCRIPTION} | ({f"{symbol}_set_threads"} if has_threads else set())
     content = object_file.object_of(_parts(function, forms, wanted, machine), machine, frozenset(exported))
     code = kernel.py_func.__code__
-    made_of = f"{kernel.__name__}({signature}) of {Path(code.co_filename).name}:{code.co_firstlineno}"
+    made_of = f"{kernel.__name__}({signature}) of {short_name(code.co_filename)}:{code.co_firstlineno}"
     return _written(Path(folder), function, wanted, machine, content, made_of)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from polyml.model.core.call_interface import Status
 from polyml.runtime.storage.records import CheckRecord
+from polyml.source import short_name
 
 OVERLAP, POINTER, SIZES = -16, -17, -18  # what the entry for C finds, beside the kernel's own `Status`
 
@@ -58,7 +59,7 @@ def codes(checks: Sequence[CheckRecord]) -> tuple[StatusCode, ...]:
 
 
 def _text(check: CheckRecord) -> str:
-    place = f" ({check.loc.source.file.rpartition('/')[2]}:{check.loc.line}:{check.loc.column})" if check.loc else ""
+    place = f" ({short_name(check.loc.source.file)}:{check.loc.line}:{check.loc.column})" if check.loc else ""
     end = f"{place}; nothing is written"
     if check.kind == "bounds":
         verb = "may be" if check.may else "is"

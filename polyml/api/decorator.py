@@ -49,6 +49,7 @@ from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.binding import MISS, Outcome
 from polyml.runtime.calling.guards import captures
 from polyml.runtime.storage.artifact import Artifact
+from polyml.source import reader_name
 from polyml.tracebacks import for_user, guarded
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Kernel(Explorable, Explained, Reported):
         ran = self._as_python.calls > 0
         form = "in parts" if parts else "compiled" if signatures else "plain Python" if ran else "not called"
         code, reasons = self.py_func.__code__, tuple((r.code, str(r).partition("\n")[0]) for r in self._reasons.values())
-        tally, where = self._as_python, f"{code.co_filename}:{code.co_firstlineno}"
+        tally, where = self._as_python, f"{reader_name(code.co_filename)}:{code.co_firstlineno}"
         return KernelStatus(self.__name__, where, form, signatures, reasons, parts, tally.calls, tally.seconds)
 
     def _repr_html_(self) -> str:

@@ -23,6 +23,7 @@ from polyml.runtime.calling import arguments, signature
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.entry import begin_preparation
 from polyml.runtime.storage.disk_cache import Cache
+from polyml.source import reader_name
 
 if TYPE_CHECKING:
     from polyml.pipeline.compile import Compiled
@@ -64,7 +65,7 @@ class KernelFunction:
     @property
     def _where(self) -> str:
         code = self.py_func.__code__
-        return f"{self.__name__} ({code.co_filename}:{code.co_firstlineno})"
+        return f"{self.__name__} ({reader_name(code.co_filename)}:{code.co_firstlineno})"
 
     def _parsed(self):
         from polyml.frontend.parsing.parse import parse

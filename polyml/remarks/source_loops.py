@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -15,9 +14,7 @@ from polyml.remarks.values import Place
 from polyml.schedule.script import transforms
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.bands import together
-from polyml.source import Loc
-
-_PART = re.compile(r" \(lines \d+ to \d+\)$")  # behind the file's name, of a part of a function that is compiled by itself
+from polyml.source import Loc, whole_file
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def among(pairs: isl.UnionMap, names: Sequence[str]) -> isl.UnionMap:
 
 def place_of(loc: Loc | None) -> Place | None:
     """Returns a location as a place; None for none."""
-    return None if loc is None else Place(_PART.sub("", loc.source.file), loc.line, loc.column)
+    return None if loc is None else Place(whole_file(loc.source.file), loc.line, loc.column)
 
 
 def written_at(loc: Loc | None) -> str:

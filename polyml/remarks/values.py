@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from polyml.source import reader_name
+
 PASSED, MISSED, ANALYSIS = "passed", "missed", "analysis"
 PARALLEL, VECTORIZED, TILED, FUSED, INTERCHANGED = "parallel", "vectorized", "tiled", "fused", "interchanged"
 QUESTIONS = (PARALLEL, VECTORIZED, TILED, FUSED, INTERCHANGED)
@@ -23,7 +25,7 @@ class Place:
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{reader_name(self.file)}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from polyml.drawing.tables import scrolled
 from polyml.report.table import Table
 
 _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
@@ -23,10 +24,8 @@ def document(title: str, body: str) -> str:
 
 def _part(part: str | Table) -> Iterator[str]:
     if isinstance(part, Table):
-        yield f'<table style="{_STYLE}">'
-        yield _row("th", part.heads, part.left)
-        yield from (_row("td", row, part.left) for row in part.rows)
-        yield "</table>"
+        rows = (_row("th", part.heads, part.left), *(_row("td", row, part.left) for row in part.rows))
+        yield scrolled("\n".join((f'<table style="{_STYLE}">', *rows, "</table>")))
     elif part.startswith("── "):
         yield f"<h4>{escape(part.strip('─ '))}</h4>"
     elif part:
@@ -35,5 +34,8 @@ def _part(part: str | Table) -> Iterator[str]:
 
 def _row(tag: str, cells: Sequence[str], left: Sequence[bool]) -> str:
     sides: Iterable[str] = ("left" if is_left else "right" for is_left in left)
-    made = (f'<{tag} style="text-align: {side}; padding: 0 0.6em">{escape(cell)}</{tag}>' for side, cell in zip(sides, cells))
+    made = (
+        f'<{tag} style="text-align: {side}; padding: 0 0.6em; white-space: nowrap">{escape(cell)}</{tag}>'
+        for side, cell in zip(sides, cells)
+    )
     return f"<tr>{''.join(made)}</tr>"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from polyml.model.references.direct import Reference, ReferenceDependence
-    from polyml.model.references.text import Found
+from polyml.drawing.tables import html_table
+from polyml.source import short_name
 
-_HEADINGS = ("kind", "array", "source", "sink", "distance", "direction", "pairs of instances")
+if TYPE_CHECKING:
+    from polyml.model.references.direct import ReferenceDependence
+    from polyml.model.references.text import Found
 
 
 class StageText(str):
@@ -54,20 +55,10 @@ class DependenceText(StageText):
         return made
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
-        rows = "".join(f"<tr>{_row(each)}</tr>" for each in self.dependences)
+        from polyml.model.references.text import HEADINGS, file_of, row
+
+        file = file_of(self.dependences)
+        caption = f"dependences between references{f' in {short_name(file)}' if file else ''}"
+        table = html_table(caption, HEADINGS, [row(each, file) for each in self.dependences])
         missing = "".join(f"<p>{kind}: isl would need too many operations to find these dependences</p>" for kind in self.missing)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{missing}"
-
-
-def _row(dependence: ReferenceDependence) -> str:
-    distance = ", ".join("*" if d is None else str(d) for d in dependence.distance)
-    ends = (_end(dependence.source), _end(dependence.sink))
-    vectors = (f"({distance})", f"({', '.join(dependence.direction)})") if dependence.loops else ("no common loop", "")
-    cells = (dependence.kind, dependence.array, *ends, *vectors, str(dependence.relation))
-    return "".join(f'<td style="text-align: left">{escape(cell)}</td>' for cell in cells)
-
-
-def _end(reference: Reference) -> str:
-    place = f" at {reference.loc}" if reference.loc else ""
-    return f"{reference.statement}: {reference.text}{place}"
+        return f"{table}{missing}"

@@ -18,7 +18,7 @@ from polyml.api.inspecting.texts import StageText
 from polyml.api.notebook.cell_options import EXPLAIN, NOTHING, PICTURE, REPORT, CellOptions, Given, read
 from polyml.api.plotting.plot import plot
 from polyml.errors import ConfigError, LanguageError, PolymlOverflowError, PolymlTypeError
-from polyml.source import Loc, Source
+from polyml.source import Loc, Source, reader_name
 
 _OF_SOURCE = ("domain", "dependences")  # pictures of the source's order
 
@@ -120,7 +120,7 @@ def _of(made: Kernel, what: str, subject: str, types: tuple[Given, ...] | None) 
 def _explained(made: Kernel, types: tuple[str, ...]) -> str:
     """Returns what is compiled for types, and why, or why the kernel would run as plain Python."""
     code = made.py_func.__code__
-    where = f"{made.__name__} ({code.co_filename}:{code.co_firstlineno})"
+    where = f"{made.__name__} ({reader_name(code.co_filename)}:{code.co_firstlineno})"
     try:
         compiled = made.lower(*types)
     except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:

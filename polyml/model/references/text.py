@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from os.path import basename
+from collections.abc import Iterable, Iterator, Mapping
 
 from polyml import polyhedra
 from polyml.model.core import printer
 from polyml.model.core.scop import Access, Scop
 from polyml.model.references.direct import KINDS, DirectDependences, Reference, ReferenceDependence
-from polyml.source import Loc
+from polyml.source import Loc, short_name
 
 Found = Mapping[str, tuple[ReferenceDependence, ...] | None]  # by kind; None: isl would need too many operations
 
@@ -40,14 +39,18 @@ def text(dependences: Found) -> str:
     flow    S0 A[i] line 4 -> S0 A[i - 1] line 4  (1)  (<)
             S0[i] -> S0[i' = 1 + i] : 0 < i <= -2 + A_0
     """
-    files = (end.loc.source.file for known in dependences.values() for each in known or () for end in _ends(each) if end.loc)
-    file = next(files, "")
+    file = file_of(each for known in dependences.values() for each in known or ())
     return "\n".join([_heading(file), *(line for kind, known in dependences.items() for line in _lines(kind, known, file))])
 
 
 def _heading(file: str) -> str:
-    place = f", in {basename(file)}" if file else ""
+    place = f", in {short_name(file)}" if file else ""
     return f"kind    source -> sink{place}; distance and direction in the loops of both"
+
+
+def file_of(dependences: Iterable[ReferenceDependence]) -> str:
+    """Returns the file of the first reference that has a place; "" where none has."""
+    return next((end.loc.source.file for each in dependences for end in _ends(each) if end.loc), "")
 
 
 def _ends(dependence: ReferenceDependence) -> tuple[Reference, Reference]:
@@ -77,7 +80,17 @@ def _line(loc: Loc | None, file: str) -> str:
     """Returns a place as " line 4", with the file where it is another one; "" where there is no place."""
     if loc is None:
         return ""
-    return f" line {loc.line}" if loc.source.file == file else f" {basename(loc.source.file)}:{loc.line}"
+    return f" line {loc.line}" if loc.source.file == file else f" {short_name(loc.source.file)}:{loc.line}"
+
+
+HEADINGS = ("kind", "array", "source", "sink", "distance", "direction", "pairs of instances")
+
+
+def row(dependence: ReferenceDependence, file: str) -> tuple[str, ...]:
+    """Returns what a table has on a dependence, below `HEADINGS`. file: the file in which places are named by their lines alone."""
+    ends = (f"{end.statement} {end.text}{_line(end.loc, file)}" for end in _ends(dependence))
+    distance, _, direction = vectors(dependence).partition("  ")
+    return dependence.kind, dependence.array, *ends, distance, direction, polyhedra.text(dependence.relation)
 
 
 def data(dependences: Found) -> dict[str, list[dict] | None]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from polyml.remarks.values import ANALYSIS, MISSED, PASSED, Conflict, Remark, Remarks
+from polyml.source import reader_name
 
 _SIGNS = {PASSED: ("&#10003;", "done"), MISSED: ("&#10007;", "not done"), ANALYSIS: ("&#183;", "a fact")}
 _CELL = "text-align: left; vertical-align: top; padding: 0 0.4em; overflow-wrap: anywhere"
@@ -26,7 +27,7 @@ def document(found: Remarks) -> str:
 
 def _loops(found: Remarks) -> Iterator[str]:
     for loop in found.loops:
-        place = f"{escape(loop.place.file)}:{loop.place.line}" if loop.place else "no place in the source"
+        place = f"{escape(reader_name(loop.place.file))}:{loop.place.line}" if loop.place else "no place in the source"
         written = escape(loop.written or f"a loop over {loop.iterator} that the compiler made")
         yield f'<details open style="margin-left: {loop.depth}em"><summary><code>{written}</code> <small>{place}</small></summary>'
         yield from _table(loop.remarks)
@@ -48,7 +49,7 @@ def _arrays(found: Remarks) -> Iterator[str]:
 
 def _python(found: Remarks) -> Iterator[str]:
     for each in found.python:
-        place = f"{escape(each.place.file)}:{each.place.line}: " if each.place else ""
+        place = f"{escape(reader_name(each.place.file))}:{each.place.line}: " if each.place else ""
         yield f"<p>{place}runs as plain Python ({each.code}): {escape(each.text)}<br><em>change: {escape(each.advice)}</em></p>"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from os.path import basename
 
 from polyml.remarks.values import ANALYSIS, MISSED, PASSED, Conflict, LoopRemarks, Remark, Remarks
+from polyml.source import short_name
 
 _SIGNS = {PASSED: "+", MISSED: "-", ANALYSIS: " "}
 _SHORT = 100  # characters of a remark beside a line of the source
@@ -29,7 +29,7 @@ def lines(found: Remarks) -> Iterator[str]:
             yield from remark_lines(remark)
     for statement in found.statements:
         if statement.remarks:
-            place = f"{called(statement.place.file)}:{statement.place.line} " if statement.place else ""
+            place = f"{short_name(statement.place.file)}:{statement.place.line} " if statement.place else ""
             yield f"{place}{statement.written or statement.text}  # {statement.name}"
             for remark in statement.remarks:
                 yield from remark_lines(remark)
@@ -41,14 +41,9 @@ def lines(found: Remarks) -> Iterator[str]:
 
 def heading(loop: LoopRemarks) -> str:
     """Returns a loop's place, its line of the source, and its name where that is not its variable."""
-    place = f"{called(loop.place.file)}:{loop.place.line} " if loop.place else ""
+    place = f"{short_name(loop.place.file)}:{loop.place.line} " if loop.place else ""
     written = loop.written or f"a loop over {loop.iterator} that the compiler made"
     return f"{place}{written}  # {loop.name}"
-
-
-def called(file: str) -> str:
-    """Returns a file's name without its folder, and the name of what is no file, such as a doctest, as it is."""
-    return file if file.startswith("<") else basename(file)
 
 
 def remark_lines(remark: Remark) -> Iterator[str]:

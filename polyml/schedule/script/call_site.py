@@ -6,11 +6,11 @@ import linecache
 import sys
 from pathlib import Path
 
-from polyml.source import Loc, Source
+from polyml.source import Loc, Source, reader_name
 
 
 def call_site(step: str) -> Loc | None:
-    """Returns the place in a user's file at which polyml was called, for messages; None where the caller is in no file.
+    """Returns the place in a user's file at which polyml was called, for messages; None where the caller is in no file and no cell.
 
     It inspects the stack for the innermost caller outside polyml.
 
@@ -24,7 +24,7 @@ def call_site(step: str) -> Loc | None:
     name, number = frame.f_code.co_filename, frame.f_lineno
     linecache.checkcache(name)
     line = linecache.getline(name, number).rstrip()
-    if not line or not Path(name).is_file():
+    if not line or not (Path(name).is_file() or reader_name(name) != name):
         return None
     at, width = line.find(f".{step}(") + 1, len(step)
     if not at or line.count(f".{step}(") > 1:

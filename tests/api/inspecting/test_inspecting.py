@@ -65,8 +65,12 @@ def test_notebooks_show_dependences_as_a_table():
     rows = [["".join(cell.itertext()) for cell in row.iter("td")] for row in root.iter("tr")][1:]
     assert [row[:2] for row in rows] == [["flow", "B"], ["anti", "A"], ["anti", "A"]]
     for row, each in zip(rows, deps.dependences, strict=True):
-        assert f"at {__file__}:{each.source.loc.line}:{each.source.loc.column}" in row[2] and row[6] == str(each.relation)
-    assert rows[1][4:6] == ["no common loop", ""]
+        assert row[2] == f"S0 {each.source.text} line {each.source.loc.line}"
+        assert isl.Map(f"[A_0, B_0] -> {{ {row[6]} }}").is_equal(each.relation)
+    assert rows[1][4:6] == ["no loop", ""]
+    assert root.find(".//caption").text == "dependences between references in test_inspecting.py"
+    assert root.find("div").get("style") == "overflow-x: auto"
+    assert all("white-space: nowrap" in cell.get("style") for cell in root.iter("td"))
 
 
 def test_notebooks_show_other_stages_line_by_line():

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from math import prod
-from pathlib import PurePath
 from textwrap import wrap
 
 import islpy as isl
@@ -18,7 +17,7 @@ from polyml.codegen.gpu.program import Launch
 from polyml.codegen.gpu.teams import TeamCode
 from polyml.codegen.ir.program import Instance
 from polyml.model.core.scop import Scop
-from polyml.source import Loc
+from polyml.source import Loc, short_name
 
 _MOST_LINES = 6  # of the source that a heading shows
 _MOST_CHARACTERS = 120  # of a line of the source, and of a comment
@@ -33,7 +32,7 @@ def heading(launch: Launch, scop: Scop) -> Iterator[str]:
     for place in places[:_MOST_LINES]:
         line = place.source.line(place.line).strip()
         text = line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}..."
-        shown = f"// {PurePath(place.source.file).name}:{place.line}: {text}"
+        shown = f"// {short_name(place.source.file)}:{place.line}: {text}"
         yield shown.rstrip("\\ ")  # a backslash would make the next line a part of the comment
     if len(places) > _MOST_LINES:
         yield f"// and {len(places) - _MOST_LINES} lines more, to line {places[-1].line}"
