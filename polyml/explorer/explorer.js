@@ -16,8 +16,10 @@ function element(name, attributes = {}, ...inside) {
 }
 
 class Explorer {
-  constructor(data) {
+  constructor(data, later) {
+    // later: the promise of what there is to show after each step, by its text.
     this.data = data;
+    this.later = later;
     this.answers = new Map(data.steps.map((each) => [each.step, each]));
     this.marks = new Map(); // pane -> mark -> elements
     this.taken = []; // {step, view}: legal steps
@@ -99,7 +101,10 @@ class Explorer {
     if (!chosen) return;
     for (const [pane, own] of this.marks) {
       const found = this.related(chosen, pane).flatMap((mark) => own.get(mark) || []);
-      for (const each of found) each.classList.add("marked");
+      for (const each of found) {
+        each.classList.add("marked");
+        if (pane === "picture") this.picture.reveal(each);
+      }
       if (found.length && pane !== "picture") this.reveal(pane, found[0]);
     }
   }
@@ -238,10 +243,8 @@ class Explorer {
         this.select(picked.dataset.pick);
       }
     });
-    let width = window.innerWidth;
     window.addEventListener("resize", () => {
-      if (window.innerWidth !== width) this.redraw();
-      width = window.innerWidth;
+      if (window.innerWidth !== this.width) this.redraw();
     });
   }
 
@@ -263,6 +266,7 @@ class Explorer {
     const {picture, placed, broken} = this.current();
     byId("size-text").textContent = Object.entries(picture.sizes).map(([name, value]) => `${name} = ${value}`).join(", ");
     this.picture.draw(this.data, this.view, picture, placed, broken);
+    this.width = window.innerWidth;
     this.mark();
     if (this.focus) {
       const [kind, loop] = this.focus;
@@ -470,6 +474,7 @@ class Explorer {
     const before = this.taken.slice(0, this.taken.length - without);
     let answer = before.length === 0 && !this.own ? this.answers.get(step) : undefined;
     if (!answer && live) answer = await this.ask({steps: before.map((each) => each.step), step, sizes: this.own ? this.own.sizes : null});
+    else if (answer && answer.verdict !== "refused") answer = {...answer, view: (await this.later).get(step)};
     if (!answer) {
       if (!live) this.say(`${step}: this saved page knows the single steps from the schedule at the beginning alone; polyml explore answers any.`, "refused");
       this.tiles(this.view);
@@ -654,16 +659,41 @@ class Explorer {
   }
 }
 
-async function begin() {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; Firefox 113, Chrome 80 and Safari 16.4 have");
-  const bytes = Uint8Array.from(atob(byId("data").textContent), (each) => each.charCodeAt(0));
-  const data = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-  document.querySelector("main").hidden = false;
-  window.explorer = new Explorer(data);
-  document.documentElement.dataset.ready = "yes";
+async function unpacked(block) {
+  // What a block of the page has: JSON, as gzip's bytes in base 64.
+  const text = atob(block.textContent), bytes = new Uint8Array(text.length);
+  for (let n = 0; n < text.length; n++) bytes[n] = text.charCodeAt(n);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-begin().catch((problem) => {
-  byId("status").textContent = `The page cannot be shown: ${problem.message}`;
-  byId("status").className = "illegal";
-});
+function begin() {
+  // Draws the page while it is still being read: what there is to show after each step stands behind this script.
+  const data = JSON.parse(byId("data").textContent);
+  document.querySelector("main").hidden = false;
+  window.explorer = new Explorer(data, rest());
+  document.documentElement.dataset.ready = "yes";
+  return window.explorer.later;
+}
+
+async function rest() {
+  // What there is to show after each step, read part by part behind the first picture: {step: view}.
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; Firefox 113, Chrome 80 and Safari 16.4 have");
+  if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, {once: true}));
+  const found = new Map();
+  for (const block of document.querySelectorAll("script.later")) {
+    await new Promise((done) => setTimeout(done));
+    for (const [step, view] of Object.entries(await unpacked(block))) found.set(step, view);
+  }
+  return found;
+}
+
+async function start() {
+  try {
+    await begin();
+  } catch (problem) {
+    byId("status").textContent = `The page cannot be shown as a whole: ${problem.message}`;
+    byId("status").className = "illegal";
+  }
+}
+
+start();

@@ -15,6 +15,7 @@ from polyml.drawing.style import DARK, LIGHT, Palette, variables
 from polyml.explorer.schedule_view import Data
 
 MOST_BYTES = 3_000_000  # of a page
+_PART = 400_000  # characters of JSON that a page reads at a time, so that it can be used meanwhile
 FRAME = 900  # pixels of its height in notebooks
 _OWN = {  # colours that pictures do not have: (light, dark)
     "good": ("#2d6b2d", "#8fd88f"),
@@ -38,7 +39,8 @@ def page(data: Data, live: str = "") -> str:
         "SCRIPT": "\n".join(map(_file, ("picture.js", "explorer.js"))),
     }
     for shorter in (data, _without(data, "llvm"), _without(data, "ast", "llvm")):
-        text = _filled({**fields, "DATA": _packed(shorter)})
+        at_once, later = _parted(shorter)
+        text = _filled({**fields, "DATA": _json(at_once).replace("<", "\\u003c"), "LATER": "\n".join(map(_packed, later))})
         if len(text.encode()) < MOST_BYTES:
             break
     return text
@@ -50,9 +52,29 @@ def _filled(fields: Mapping[str, str]) -> str:
 
 def packed_data(text: str) -> Data:
     """Returns the data in a page's text, as the page reads them."""
-    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
+    found = re.search(r'<script type="application/json" id="data">([^<]*)</script>', text)
     assert found is not None, "a page has data"
-    return json.loads(gzip.decompress(base64.b64decode(found[1])))
+    data, views = json.loads(found[1]), dict[str, Data]()
+    for packed in re.findall(r'<script type="text/plain" class="later">([^<]*)</script>', text):
+        views |= json.loads(gzip.decompress(base64.b64decode(packed)))
+    steps = [each | ({"view": views[each["step"]]} if each["step"] in views else {}) for each in data["steps"]]
+    return {**data, "steps": steps}
+
+
+def _parted(data: Data) -> tuple[Data, list[Data]]:
+    """Returns the data without what there is to show after each step, which a page reads once it can be used, and the latter in parts, {step: view}."""
+    steps = data["steps"]
+    assert isinstance(steps, list)
+    later: list[Data] = []
+    size = _PART
+    for each in steps:
+        if "view" in each:
+            if size >= _PART:
+                later.append({})
+                size = 0
+            later[-1][each["step"]] = each["view"]
+            size += len(_json(each["view"]))
+    return {**data, "steps": [{name: value for name, value in each.items() if name != "view"} for each in steps]}, later
 
 
 def frame(text: str) -> str:
@@ -61,9 +83,13 @@ def frame(text: str) -> str:
 
 
 def _packed(data: Data) -> str:
-    """Returns the data as gzip's bytes in base 64. The text is the same for the same data."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
+    """Returns an element of the page that has data, as gzip's bytes in base 64. The text is the same for the same data."""
+    packed = base64.b64encode(gzip.compress(_json(data).encode(), compresslevel=9, mtime=0)).decode()
+    return f'<script type="text/plain" class="later">{packed}</script>'
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def _without(data: Data, *names: str) -> Data:

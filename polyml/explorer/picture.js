@@ -5,7 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const KINDS = ["flow", "anti", "output"];
 const DASHES = {flow: "", anti: "6 3", output: "2 3"};
 const CELL = 34, LEAST = 7, MARGIN = 58, HEAD = 44, FOOT = 78, OBLIQUE = [0.3, -0.22], DRAWN = 3, CHARACTER = 6.7, NARROW = 270;
-const ARROWS = 400; // of which more hide the points: then only those of the selected dependence are drawn
+const ARROWS = 400; // of which more hide the points: then only those of the selected dependence are drawn, once it is selected
 
 function svg(name, attributes, parent, words) {
   const made = document.createElementNS(SVG, name);
@@ -143,7 +143,7 @@ class Picture {
       const text = this.instance(name, picture, point.id);
       const circle = svg("circle", {class: "point", cx: x.toFixed(1), cy: y.toFixed(1), r: radius.toFixed(1), "data-instance": text,
         "data-time": point.time, "data-values": point.values.join(","), style: `fill-opacity:${(0.15 + 0.85 * point.time / last).toFixed(2)}`}, points);
-      svg("title", {}, circle, `${text}, number ${point.time} in the order`);
+      circle.addEventListener("pointerenter", () => svg("title", {}, circle, `${text}, number ${point.time} in the order`), {once: true});
       this.places.set(`${name} ${point.id}`, {x, y, circle});
       if (radius > 8 && last < 1000) {
         svg("text", {class: point.time / last > 0.65 ? "order on" : "order", x, y: y + 3}, points, point.time);
@@ -221,21 +221,32 @@ class Picture {
 
   arrows(data, picture) {
     // Direct dependences, one group for each line of the list.
+    const total = picture.arrows.reduce((sum, each) => sum + each.length, 0);
+    this.waiting = new Map();
     data.dependences.forEach((line, n) => {
       const group = svg("g", {class: `arrows kind-${line.kind}`, "data-dependence": n}, this.root);
-      let way = "", count = 0;
-      for (const [source, sink] of picture.arrows[n]) {
-        const from = this.places.get(`${line.source} ${source}`), to = this.places.get(`${line.sink} ${sink}`);
-        if (from && to) { way += this.bent(from, to, 2 * KINDS.indexOf(line.kind)); count += 1; }
-      }
-      svg("path", {d: way, "data-count": count, "stroke-dasharray": DASHES[line.kind]}, group);
-      if (count <= 4 * ARROWS) {
-        const heads = way.split("M").slice(1);
-        group.replaceChildren(...heads.map((each) => svg("path", {d: `M${each}`, "stroke-dasharray": DASHES[line.kind],
-          "marker-end": `url(#head-${line.kind})`})));
-      }
+      const drawn = () => this.arrowsOf(group, line, picture.arrows[n]);
+      if (total > ARROWS) this.waiting.set(group, drawn);
+      else drawn();
       this.registered(group, [`d:${n}`, `a:${line.array}`]);
     });
+  }
+
+  reveal(group) {
+    // Draws the arrows of a group that has been selected, if they have waited for that.
+    const drawn = this.waiting.get(group);
+    if (drawn) drawn();
+    this.waiting.delete(group);
+  }
+
+  arrowsOf(group, line, pairs) {
+    const ways = [];
+    for (const [source, sink] of pairs) {
+      const from = this.places.get(`${line.source} ${source}`), to = this.places.get(`${line.sink} ${sink}`);
+      if (from && to) ways.push(this.bent(from, to, 2 * KINDS.indexOf(line.kind)));
+    }
+    const own = ways.length > 4 * ARROWS ? [{d: ways.join(""), "data-count": ways.length}] : ways.map((d) => ({d, "marker-end": `url(#head-${line.kind})`}));
+    for (const each of own) svg("path", {...each, "stroke-dasharray": DASHES[line.kind]}, group);
   }
 
   bent(from, to, by) {
