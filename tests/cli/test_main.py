@@ -67,8 +67,8 @@ def test_run_prints_what_changed_and_what_was_returned():
 def test_run_says_what_it_guessed():
     _, err = run("run", "loops.py:smooth", "-D", "n=10")
     assert err.splitlines() == [
-        "A: f64[:], subscripted with 1 indices (--arg changes it)",
-        "B: f64[:], subscripted with 1 indices (--arg changes it)",
+        "A: f64[:], subscripted with 1 index (--arg changes it)",
+        "B: f64[:], subscripted with 1 index (--arg changes it)",
         "n: int, used in a bound or a subscript (--arg changes it)",
     ]
 

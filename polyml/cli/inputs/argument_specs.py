@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from math import prod
 
+from polyml.cli.inputs.guessed_ranks import guessed_ranks
 from polyml.dtypes import FIXED, OF_PYTHON, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import ConfigError
 from polyml.frontend import syntax
@@ -98,8 +99,8 @@ def _no_spec(text: str) -> ConfigError:
 def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
     """Returns a spec for each parameter: the given one, or a guess from how the kernel's text uses the name.
 
-    A subscripted name is taken to be an f64 array of that rank; a name in a loop bound, a subscript or a shape an int; any other
-    name a float.
+    A name that is subscripted, sliced or reduced is taken to be an f64 array with as many dimensions as that shows; a name in a loop
+    bound, a subscript or a shape an int; any other name a float.
 
     given: {parameter: spec}; raises ConfigError where one is no parameter of the kernel.
     """
@@ -107,28 +108,17 @@ def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
     unknown = [name for name in given if name not in names]
     if unknown:
         raise ConfigError(f"{kernel.name} has no parameter {shown(unknown[0])}", notes=[f"it has {', '.join(names)}"])
-    ranks, integers = _ranks(kernel), _integer_names(kernel)
+    ranks, integers = guessed_ranks(kernel), _integer_names(kernel)
     return tuple(given.get(name) or _guess(name, ranks, integers) for name in names)
 
 
-def _guess(name: str, ranks: Mapping[str, int], integers: set[str]) -> Spec:
+def _guess(name: str, ranks: Mapping[str, tuple[int, str]], integers: set[str]) -> Spec:
     if name in ranks:
-        rank = ranks[name]
-        described = ArrayType(ELEMENTS["f64"], rank)
-        return Spec(name, described, (":",) * rank, guessed=f"subscripted with {rank} indices")
+        rank, how = ranks[name]
+        return Spec(name, ArrayType(ELEMENTS["f64"], rank), (":",) * rank, guessed=how)
     if name in integers:
         return Spec(name, ScalarType(PYINT), guessed="used in a bound or a subscript")
     return Spec(name, ScalarType(PYFLOAT), guessed="used as a number")
-
-
-def _ranks(kernel: syntax.Kernel) -> dict[str, int]:
-    ranks: dict[str, int] = {}
-    for node in _walk(kernel.body):
-        if isinstance(node, syntax.Subscript):
-            ranks[node.array] = max(ranks.get(node.array, 0), len(node.indices))
-        elif isinstance(node, syntax.Shape):
-            ranks[node.array] = max(ranks.get(node.array, 0), node.dim + 1)
-    return ranks
 
 
 def _integer_names(kernel: syntax.Kernel) -> set[str]:
