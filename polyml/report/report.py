@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from polyml import polyhedra
 from polyml.caches.analytic.footprints import footprints
 from polyml.caches.analytic.reuse_classes import Reuses, reuse
 from polyml.caches.analytic.scheduled_accesses import ScheduledAccesses
@@ -19,8 +20,9 @@ from polyml.machines.cache_spec import checked
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Cpu
 from polyml.model.core.call_interface import value
+from polyml.model.core.scop import Scop
 from polyml.model.counting.io_lower_bound import LowerBound, lower_bound
-from polyml.model.counting.operation_counts import operations
+from polyml.model.counting.operation_counts import instances, operations
 from polyml.performance.cache_misses import Misses, misses
 from polyml.performance.conflict_advice import Advice, advice
 from polyml.performance.ecm import prediction
@@ -28,11 +30,14 @@ from polyml.performance.roofline import roofline
 from polyml.performance.variants import Form, KernelCall, forms, source_schedule
 from polyml.performance.vectorizability import lanes
 from polyml.report.values import FormReport, ReportValues
+from polyml.runtime.calling.bounds_errors import violation
+from polyml.runtime.storage.records import record
 from polyml.tune.tiles.choose import tiles
 from polyml.tune.tiles.search import Rates
 
 REUSE_SECONDS = 0.5  # time to look for reuse
 TILE_SECONDS = 1.0  # time to look for tiles
+MOST_INSTANCES = 10**11  # that are simulated, which takes hours
 
 
 @dataclass(frozen=True)
@@ -168,14 +173,16 @@ def report(
     compared = [*forms(call, tile)]
     sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
     scop = compared[0].scop
+    _check_bounds(scop, sizes)
     for form in compared:
         check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.scop)
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     bound = lower_bound(scop)
     subject = _Subject(sizes, machine, setup, bound)
-    found = tuple(_form_report(form, subject) if setup.simulate else _not_simulated(form) for form in compared)
+    reason = _why_not_simulated(scop, sizes) if setup.simulate else "not simulated"
+    found = tuple(FormReport(form, None, None, None, reason) if reason else _form_report(form, subject) for form in compared)
     source = source_schedule(call)
-    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if setup.simulate else 0.0, addresses)
+    best = tiles(source, sizes, caches, rates(caches, machine, 1), 0.0 if reason else TILE_SECONDS, addresses)
     places = placed(compared[0].program, sizes, addresses=addresses)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(
@@ -207,9 +214,21 @@ def _reuse(
     return reuse(accesses, levels, seconds=REUSE_SECONDS, whole=False), tuple(found)
 
 
-def _not_simulated(form: Form) -> FormReport:
-    """Returns the report on a variant whose misses were not simulated: its schedule alone."""
-    return FormReport(form, None, None, None, "not simulated")
+def _check_bounds(scop: Scop, sizes: Mapping[str, int]) -> None:
+    """Raises BoundsError where the call of these sizes would leave an array, as the compiled kernel does."""
+    for check in scop.checks:
+        if check.kind == "bounds" and not check.may and not polyhedra.fix(check.violated, sizes).is_empty():
+            raise violation(record(check), sizes)
+
+
+def _why_not_simulated(scop: Scop, sizes: Mapping[str, int]) -> str:
+    """Returns why the accesses of a call are not simulated; "" where they are."""
+    runs = sum(instances(statement, sizes) for statement in scop.statements.values())
+    if runs <= MOST_INSTANCES:
+        return ""
+    return (
+        f"not simulated: there are {runs:,} instances of statements, and at most {MOST_INSTANCES:,} are; smaller sizes have fewer"
+    )
 
 
 def _are_conflicts(counts: Counts, level: int) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.errors import ConfigError, IllegalSchedule
+from polyml.errors import BoundsError, ConfigError, IllegalSchedule
 from polyml.machines.cache_spec import parse
 from polyml.machines.cpu import CacheLevel
 from polyml.measure import lookup
@@ -348,6 +348,33 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "own.py").write_text(SOURCE)
+
+
+def moving(A, B):
+    for i in range(B.shape[0]):
+        B[i] = A[i + 2]
+
+
+def test_a_call_that_would_leave_an_array_is_refused_as_the_kernel_refuses_it():
+    A, B = np.zeros((2, 30))
+    kernel = polyml.kernel(moving, cache=False)
+    with pytest.raises(BoundsError) as called:
+        kernel(A, B)
+    with pytest.raises(BoundsError, match=r"`A\[i \+ 2\]` is out of bounds: index 30 in dimension 0 of size 30") as reported:
+        kernel.report(A, B, machine=lookup.find("zen4"), threads=1)
+    assert reported.value.message == called.value.message
+    assert kernel.report(A, B[:28], machine=lookup.find("zen4"), threads=1).forms[0].misses.accesses == 56
+
+
+def test_what_would_take_hours_to_simulate_is_said_at_once():
+    def squares(x, n):
+        for i in range(n):
+            for j in range(n):
+                x[0] += 1.0
+
+    found = polyml.kernel(squares, cache=False).report(np.zeros(1), 10**6, machine=lookup.find("zen4"), threads=1)
+    assert all(each.misses is None and "there are 1,000,000,000,000 instances" in each.problem for each in found.forms)
+    assert found.seconds < 60 and found.operations == {"f64": 10**12}
 
 
 def test_the_command_prints_and_gives_data(folder):

@@ -18,6 +18,8 @@ from polyml.reading.input_limits import excess, shown, whole_number
 
 ELEMENTS = {d.name: d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX)} | {"pybool": PYBOOL}
 DEFAULT_EXTENT = 100
+_SMALLER = {3: 30}  # by the most dimensions of an array: nests over such arrays are deep
+_SMALLEST = 16  # with more dimensions than these
 _ARRAY = re.compile(r"(\w+)\[(.*)\]")
 _LONGEST, _DEEPEST = 200, 20  # characters and brackets of an extent or a value at most
 _MOST = 2**63 - 1  # a size at most
@@ -150,12 +152,14 @@ def _walk(value: object) -> Iterator[object]:
 def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, object]:
     """Returns {parameter: argument}: arrays with random elements, and numbers with the values of their specs or of `sizes`.
 
-    Random floats are in [0, 1), integers in 0..9. A dimension whose extent is ":" has 100 elements.
+    Random floats are in [0, 1), integers in 0..9. A dimension whose extent is ":" has 100 elements, in calls with arrays of three
+    dimensions 30, with more 16.
 
     rng: a numpy.random.Generator.
     Raises ConfigError for extents without a value, and for arrays that do not fit in memory.
     """
-    shapes = {spec.name: tuple(_extent(e, sizes, spec) for e in spec.extents) for spec in specs}
+    default = _default_extent(max((len(spec.extents) for spec in specs), default=0))
+    shapes = {spec.name: tuple(default if e == ":" else _extent(e, sizes, spec) for e in spec.extents) for spec in specs}
     _check_memory(specs, shapes)
     try:
         return {spec.name: _make_one(spec, sizes, rng, shapes[spec.name]) for spec in specs}
@@ -209,13 +213,16 @@ def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
         raise ConfigError(f"{spec.name} is {shown(value)}, which is no {dtype}") from None
 
 
+def _default_extent(dimensions: int) -> int:
+    """Returns the extent of dimensions without one. dimensions: the most that an array has."""
+    return DEFAULT_EXTENT if dimensions < min(_SMALLER) else _SMALLER.get(dimensions, _SMALLEST)
+
+
 def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
-    """Returns the value of an extent such as "100", "N", "2*N+1" or ":". Raises ConfigError where it has none or one below 0.
+    """Returns the value of an extent such as "100", "N" or "2*N+1". Raises ConfigError where it has none or one below 0.
 
     spec: the parameter that has the extent, for messages.
     """
-    if text == ":":
-        return DEFAULT_EXTENT
     try:
         too_long = excess(text, _LONGEST, _DEEPEST)
         if too_long:

@@ -162,3 +162,10 @@ def test_types_are_guessed_from_array_expressions(function, types):
     found = argument_specs.guess(parse(function), {})
     assert {s.name: getattr(s.type, "ndim", 0) for s in found} == types
     function(*argument_specs.make(found, {}, np.random.default_rng(0)).values())
+
+
+@pytest.mark.parametrize("dimensions, extent", [(1, 100), (2, 100), (3, 30), (4, 16), (5, 16)])
+def test_arrays_without_sizes_are_smaller_the_more_dimensions_they_have(dimensions, extent):
+    specs = [argument_specs.spec_from(f"A=f64[{','.join(':' * dimensions)}]"), argument_specs.spec_from("x=f64[:]")]
+    made = argument_specs.make(specs, {}, np.random.default_rng(0))
+    assert made["A"].shape == (extent,) * dimensions and made["x"].shape == (extent,)
