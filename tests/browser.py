@@ -6,11 +6,11 @@ import subprocess
 import pytest
 
 
-def browser() -> str:
+def installed() -> str:
     """The program of a browser; the test is skipped where there is none."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
     if found is None:
-        pytest.skip("no browser (chromium, google-chrome) that prints what a page has become is installed")
+        pytest.skip("no browser (chromium, google-chrome) is installed")
     return found
 
 
@@ -20,7 +20,7 @@ def dom_after(folder, html: str, script: str) -> str:
     page = html if "</body>" in html else f"<!DOCTYPE html><html><body>{html}</body></html>"
     file.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}"]
-    command = [browser(), *options, "--virtual-time-budget=10000", "--dump-dom", file.as_uri()]
+    command = [installed(), *options, "--virtual-time-budget=10000", "--dump-dom", file.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"islpy", "llvmlite", "ml_dtypes", "sympy", "matplotlib", "click", "rich", "numba", "scipy"}
+HEAVY = {"islpy", "llvmlite", "ml_dtypes", "sympy", "matplotlib", "click", "rich", "numba", "scipy", "anywidget", "ipywidgets"}
 
 
 def loaded_by(code: str) -> set[str]:

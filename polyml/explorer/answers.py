@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from math import prod
 
 from polyml import polyhedra
@@ -18,9 +20,11 @@ from polyml.polyhedra.parameters import fix
 from polyml.reading.input_limits import shown
 from polyml.schedule.script.schedule import Schedule
 
+MOST_BYTES = 64_000  # of a question
 MOST_STEPS = 60  # of a question
 MOST_KEPT = 500  # schedules
 MOST_SIZE = 200  # of a parameter
+TOO_LONG = f"a question has at most {MOST_BYTES:,} bytes, and says how many"
 _KEYS = {"steps", "step", "sizes"}
 
 
@@ -37,6 +41,23 @@ class Answers:
 
     of: Exploration
     _known: dict[tuple[str, ...], Schedule] = field(default_factory=dict)
+
+    def reply(self, question: bytes) -> tuple[HTTPStatus, str]:
+        """Returns the status and the JSON text with which a question is answered, a JSON text too, whatever brought it.
+
+        The text of another status than OK is {"error": a sentence}.
+        """
+        try:
+            if len(question) > MOST_BYTES:
+                return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TOO_LONG)
+            answer = self.answer(json.loads(question))
+        except BadQuestion as problem:
+            return _refused(HTTPStatus.BAD_REQUEST, str(problem))
+        except (ValueError, RecursionError):
+            return _refused(HTTPStatus.BAD_REQUEST, "a question is a JSON text")
+        except Exception as problem:  # a defect of polyml: the page says so, and goes on
+            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"a defect of polyml: {type(problem).__name__}: {problem}")
+        return HTTPStatus.OK, json.dumps(answer, separators=(",", ":"))
 
     def answer(self, question: object) -> Data:
         """Returns the answer to a question {"steps": [legal steps], "step": a further one or null, "sizes": {name: value} or null}.
@@ -94,6 +115,10 @@ class Answers:
         if count_bound(scop, given) > MOST_DRAWN:
             raise BadQuestion(f"more than {MOST_DRAWN:,} instances are not drawn; smaller sizes are")
         return exploration.sized(scop, dict(given))
+
+
+def _refused(status: HTTPStatus, why: str) -> tuple[HTTPStatus, str]:
+    return status, json.dumps({"error": why})
 
 
 def count_bound(scop: Scop, sizes: Mapping[str, int]) -> int:

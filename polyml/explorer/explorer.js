@@ -2,6 +2,7 @@
 // The page: its panes, what is marked in them, and the steps that are taken. Steps are texts of a schedule script.
 
 const byId = (id) => document.getElementById(id);
+const SECONDS = 60; // that a notebook's kernel, which may be busy, has for an answer
 const live = document.querySelector('meta[name="polyml-live"]').content;
 
 function element(name, attributes = {}, ...inside) {
@@ -13,6 +14,29 @@ function element(name, attributes = {}, ...inside) {
   }
   made.append(...inside);
   return made;
+}
+
+async function askServer(question) {
+  const reply = await fetch(live, {method: "POST", headers: {"Content-Type": "application/json"}, body: question});
+  return {ok: reply.ok, answer: await reply.json()};
+}
+
+function askNotebook(question) {
+  // Asks the widget around this page's frame, which asks the kernel.
+  return new Promise((resolve, reject) => {
+    const id = `${Date.now()} ${Math.random()}`;
+    const end = setTimeout(() => done(reject, new Error("no answer")), SECONDS * 1000);
+    const listen = ({source, data}) => {
+      if (source === window.parent && data && data.polyml === id) done(resolve, {ok: data.ok, answer: JSON.parse(data.answer)});
+    };
+    const done = (how, value) => {
+      clearTimeout(end);
+      window.removeEventListener("message", listen);
+      how(value);
+    };
+    window.addEventListener("message", listen);
+    window.parent.postMessage({polyml: id, question}, "*");
+  });
 }
 
 class Explorer {
@@ -507,12 +531,11 @@ class Explorer {
 
   async ask(request) {
     try {
-      const reply = await fetch(live, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request)});
-      const answer = await reply.json();
-      if (reply.ok) return answer;
+      const {ok, answer} = await (live === "notebook" ? askNotebook : askServer)(JSON.stringify(request));
+      if (ok) return answer;
       this.say(`The kernel refuses the question: ${answer.error}`, "refused");
     } catch (problem) {
-      this.say("The kernel that answered this page is gone; the single steps from the schedule at the beginning are still known.", "refused");
+      this.say("The kernel that answered this page is gone, or busy; the single steps from the schedule at the beginning are still known.", "refused");
     }
     return undefined;
   }

@@ -16,6 +16,7 @@ from polyml.explorer.schedule_view import Data
 
 MOST_BYTES = 3_000_000  # of a page
 _PART = 400_000  # characters of JSON that a page reads at a time, so that it can be used meanwhile
+IN_NOTEBOOK = "notebook"
 FRAME = 900  # pixels of its height in notebooks
 _OWN = {  # colours that pictures do not have: (light, dark)
     "good": ("#2d6b2d", "#8fd88f"),
@@ -28,7 +29,7 @@ def page(data: Data, live: str = "") -> str:
     """Returns the page as an HTML text of less than MOST_BYTES; where it would be longer, steps lose their LLVM text, then their code.
 
     data: what `Exploration.data` returns.
-    live: the address of the server that answers the page; "": there is none.
+    live: the address of the server that answers the page; IN_NOTEBOOK: the notebook in which it is framed answers; "": nothing does.
     """
     fields = {
         "TITLE": escape(f"polyml: explore {data['kernel']}"),

@@ -18,10 +18,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
-from polyml.explorer.answers import Answers, BadQuestion
+from polyml.explorer.answers import MOST_BYTES, TOO_LONG, Answers
 
 HOST = "127.0.0.1"
-MOST_BYTES = 64_000  # of a question
 _SECONDS = 30  # that a client may take to send a question
 
 
@@ -95,18 +94,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()) or len(length) > 9 or int(length) > MOST_BYTES:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a question has at most {MOST_BYTES:,} bytes, and says how many")
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TOO_LONG)
             return
-        try:
-            answer = self.known.answers.answer(json.loads(self.rfile.read(int(length))))
-        except (ValueError, RecursionError):
-            self._refuse(HTTPStatus.BAD_REQUEST, "a question is a JSON text")
-        except BadQuestion as problem:
-            self._refuse(HTTPStatus.BAD_REQUEST, str(problem))
-        except Exception as problem:  # a defect of polyml: the page says so, and goes on
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"a defect of polyml: {type(problem).__name__}: {problem}")
-        else:
-            self._send(HTTPStatus.OK, json.dumps(answer, separators=(",", ":")).encode(), "application/json")
+        status, text = self.known.answers.reply(self.rfile.read(int(length)))
+        self.close_connection = self.close_connection or status is not HTTPStatus.OK
+        self._send(status, text.encode(), "application/json")
 
     @property
     def _port(self) -> int:

@@ -7,15 +7,13 @@ import fcntl
 import json
 import os
 import select
-import shutil
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 
-import pytest
+from tests.browser import installed
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--remote-debugging-pipe", "--force-device-scale-factor=1",
@@ -152,9 +150,7 @@ def _pipe():
 @contextmanager
 def browser(folder):
     """A browser with its profile in a folder; the test is skipped where none is installed."""
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
-    if program is None:
-        pytest.skip("no browser (chromium, google-chrome) is installed")
+    program = installed()
     (from_us, to_browser), (from_browser, to_us) = _pipe(), _pipe()
     command = [program, *_OPTIONS, f"--user-data-dir={folder}", "about:blank"]
     process = subprocess.Popen(

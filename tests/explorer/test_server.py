@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from polyml.explorer.answers import Answers, BadQuestion
+from polyml.explorer.answers import MOST_BYTES, Answers, BadQuestion
 from polyml.explorer.page import packed_data, page
-from polyml.explorer.server import MOST_BYTES, serve
+from polyml.explorer.server import serve
 from tests.explorer.pages import exploration
 
 DATA = {"kernel": "jacobi_1d", "steps": []}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from polyml.errors import ConfigError, PolymlTypeError
 from polyml.explorer import page
@@ -16,6 +19,9 @@ from polyml.pictures.nests import parameters
 from polyml.reading import userfiles
 from polyml.reading.input_limits import shown
 from polyml.schedule.script.schedule import Schedule
+
+if TYPE_CHECKING:
+    from polyml.api.exploring.widget import PageWidget
 
 MOST_CHOICES = 6  # of sizes
 MOST_TILES, LARGEST_TILE = 6, 4_096
@@ -32,6 +38,7 @@ class Explored:
         """start: what the page writes in `k.schedule(...)`."""
         self._exploration, self._start = exploration, start
         self._server: Server | None = None
+        self._widget: PageWidget | None = None
 
     @property
     def schedule(self) -> Schedule:
@@ -40,6 +47,10 @@ class Explored:
     @cached_property
     def _data(self) -> dict[str, object]:
         return {**self._exploration.data(), "start": self._start}
+
+    @cached_property
+    def _answers(self) -> Answers:
+        return Answers(self._exploration)
 
     @cached_property
     def html(self) -> str:
@@ -64,7 +75,7 @@ class Explored:
             raise ConfigError(f"a port is an integer from 0 to 65,535, not {shown(port)}")
         if self._server is None:
             try:
-                self._server = serve(Answers(self._exploration), lambda address: page.page(self._data, address), port)
+                self._server = serve(self._answers, lambda address: page.page(self._data, address), port)
             except OSError as problem:
                 raise ConfigError(f"no page can be served on port {port}: {userfiles.reason(problem)}") from None
         return self._server.address
@@ -78,9 +89,30 @@ class Explored:
     def __repr__(self) -> str:
         return f"<page of {self._exploration.scop.name}: save(FILE) writes it, serve() gives the address of one that answers all steps>"
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> object:
+        """Returns the page as a widget, which the kernel of the notebook answers, and as a saved page for whoever shows no widgets; None
+        outside a notebook or without anywidget, whereupon `_repr_html_` is shown.
+        """
+        if not _is_in_notebook() or find_spec("anywidget") is None:
+            return None
+        if self._widget is None:
+            from polyml.api.exploring.widget import PageWidget
+
+            self._widget = PageWidget(self._answers, page.page(self._data, page.IN_NOTEBOOK))
+        data, metadata = self._widget._repr_mimebundle_() or ({}, {})
+        return {**data, "text/plain": repr(self), "text/html": page.frame(self.html)}, metadata
+
     def _repr_html_(self) -> str:
-        """Returns the page in a frame, answered by the kernel of the notebook as long as that runs."""
+        """Returns the page in a frame, answered by a server in the kernel of the notebook as long as that runs."""
         return page.frame(page.page(self._data, self.serve()))
+
+
+def _is_in_notebook() -> bool:
+    """Returns whether a kernel of Jupyter runs this program, and not a terminal."""
+    try:
+        return getattr(sys.modules["IPython"].get_ipython(), "kernel", None) is not None
+    except (AttributeError, KeyError):
+        return False
 
 
 def explored(
