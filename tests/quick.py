@@ -87,6 +87,7 @@ QUICK = frozenset(
     polyhedra/test_polyhedra.py
     quasi_affine/test_affine.py
     quasi_affine/test_to_isl.py
+    remarks/devices/test_systolic.py
     remarks/formats/test_formats.py
     report/gpu/test_report.py
     report/test_table.py

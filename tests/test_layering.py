@@ -77,6 +77,7 @@ LAYERS = (
     ("performance",),
     ("tune.tiles",),
     ("remarks",),
+    ("remarks.devices",),
     ("explorer",),
     ("report",),
     ("report.gpu",),

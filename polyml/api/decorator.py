@@ -175,7 +175,8 @@ class Kernel(Explorable, Explained, Reported):
         result.
         """
         if self.target is not None:
-            self._simulation = self._simulated(self._arguments(values), self._target_settings())
+            given = self._arguments(values)
+            self._simulation, self._simulated_types = self._simulated(given, self._target_settings()), types_of(given)[0]
             return self._simulation.result
         if self.gpu is not None:
             return self._on_gpu(values, self.gpu)

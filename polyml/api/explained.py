@@ -20,6 +20,7 @@ from polyml.errors import ConfigError, PolymlError, PolymlTypeError, ScheduleErr
 from polyml.reading.input_limits import shown
 
 if TYPE_CHECKING:
+    from polyml.frontend.syntax import ArgType
     from polyml.remarks.values import LoopRemarks, Remarks
     from polyml.systolic.simulate import ArraySimulation
 
@@ -28,6 +29,7 @@ class Explained(Schedulable, Specialised, OnGpu):
     """The part of `Kernel` that says what was compiled and why: `explain`, and `why` for a single question."""
 
     _simulation: ArraySimulation | None  # the last call, where the target is a systolic array
+    _simulated_types: tuple[ArgType, ...]  # of its arguments
 
     def explain(self) -> ExplainText:
         """Returns a text: what code was made for the types of the last call, why, the time of each stage, and what runs as Python;
@@ -49,11 +51,13 @@ class Explained(Schedulable, Specialised, OnGpu):
         ...
         """
         if self.gpu is not None and self._gpu_form is not None:
-            return ExplainText(self._explained_on_gpu(self.gpu))
+            return self._with_remarks(
+                [self._explained_on_gpu(self.gpu)], self._gpu_form.artifact is not None and not self._python_reason
+            )
         if self._simulation is not None:
             plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
             runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
-            return ExplainText(words.simulated(str(self.target), runs, self._where))
+            return self._with_remarks([words.simulated(str(self.target), runs, self._where)])
         last = self._last
         if last is None and not self._python_reason:
             return ExplainText(f"{self._where}: not called yet")
@@ -68,8 +72,12 @@ class Explained(Schedulable, Specialised, OnGpu):
         lines += [f"  also compiled for {other}" for other in self._signature_texts() if other != called]
         if self._python_reason:
             lines.append(f"  the last call ran as plain Python: {self._python_reason}")
+        return self._with_remarks(lines)
+
+    def _with_remarks(self, lines: list[str], is_compiled: bool = True) -> ExplainText:
+        """Returns lines as a text, with the remarks on the loops of the last call where it ran compiled code."""
         try:
-            found = self._remarks_on(last)
+            found = self.remarks() if is_compiled else ()
         except PolymlError as problem:
             return ExplainText("\n".join([*lines, f"  the loops are not explained: {problem.message}"]))
         return ExplainText("\n".join(lines), found)
@@ -106,15 +114,21 @@ class Explained(Schedulable, Specialised, OnGpu):
             raise PolymlTypeError(
                 f"a loop is called by its name, a text, not by {shown(loop)}", notes=['as in k.why("j", "parallel")']
             )
-        every = [each for found in self.remarks(*args_or_types) for each in found.loops]
-        return Answer(question, tuple(_named(every, loop)))
+        every = _named([each for found in self.remarks(*args_or_types) for each in found.loops], loop)
+        answered = [remark.question for remark in every[0].remarks]
+        if question not in answered:
+            notes = [f"questions that have an answer there: {', '.join(answered)}"]
+            raise ConfigError(f"on {self.gpu or self.target} no loop is {question} or not", notes=notes)
+        return Answer(question, tuple(every))
 
     def remarks(self, *args_or_types) -> tuple[Remarks, ...]:
         """Returns what was done to each loop of the source and what was not, as values: a `polyml.remarks.values.Remarks` for the
         kernel, or one for each part of it that is compiled.
 
         args_or_types: arguments or types as for `lower`; none: those of the last call.
-        Raises the error that says why nothing is compiled, and ConfigError for a kernel that runs on a GPU or a systolic array.
+        A kernel for a GPU has answers to "parallel" and "fused", one for a systolic array, of its last call, to "parallel".
+
+        Raises the error that says why nothing is compiled.
 
         >>> import polyml
         >>> @polyml.kernel
@@ -125,14 +139,10 @@ class Explained(Schedulable, Specialised, OnGpu):
         >>> [(loop.name, loop.of("vectorized").kind) for loop in found.loops]
         [('i', 'passed')]
         """
-        if self.gpu is not None or self.target is not None:
-            notes = [
-                "explain() says what a call on the device ran",
-                "polyml.kernel(k.py_func) is the same kernel for the processor",
-            ]
-            raise ConfigError(
-                f"remarks on loops are for processors, and {self.__name__} is for {self.gpu or self.target}", notes=notes
-            )
+        if self.gpu is not None:
+            return (self._remarks_on_gpu(args_or_types),)
+        if self.target is not None:
+            return (self._remarks_on_array(args_or_types),)
         if args_or_types or self._last is None and not self._python_reason:
             options = config.resolve(self.settings)
 
@@ -164,6 +174,38 @@ class Explained(Schedulable, Specialised, OnGpu):
         facts = facts_of(lambda: self._compile(replace(wanted, options=wanted.options))[0], wanted)
         with alone():
             return collect.remarks(facts, self._where, words.signature(wanted.types, wanted.layouts))
+
+    def _remarks_on_gpu(self, args_or_types: tuple) -> Remarks:
+        """Returns the remarks on a kernel for a GPU, whose schedule is found once more."""
+        from polyml.api.explaining.device_facts import gpu_facts
+        from polyml.remarks.devices import gpu
+
+        form = self._gpu_form
+        if not args_or_types and form is not None and form.problem is not None:
+            raise form.problem
+        schedule = self.schedule(*args_or_types)
+        notes = form.artifact.notes if form is not None and form.artifact is not None and not args_or_types else ()
+        with alone():
+            problem = schedule.problem
+            return gpu.remarks(gpu_facts(schedule), self._where, words.signature(problem.types, problem.layouts), notes)
+
+    def _remarks_on_array(self, args_or_types: tuple) -> Remarks:
+        """Returns the remarks on the last call, which was simulated on a systolic array."""
+        from polyml.api.explaining.device_facts import array_facts
+        from polyml.remarks.devices import systolic
+
+        simulation = self._simulation
+        if simulation is None or args_or_types:
+            why = (
+                "remarks on loops are on its last call, and there was none"
+                if simulation is None
+                else "remarks on loops are on its last call"
+            )
+            raise ConfigError(f"{self.__name__} is for {self.target}: {why}", notes=["call it, and leave types out here"])
+        source = self.schedule("source", *self._simulated_types)
+        with alone():
+            problem = source.problem
+            return systolic.remarks(array_facts(source, simulation), self._where, words.signature(problem.types, problem.layouts))
 
     def _explained_as_python(self, last: Specialisation | None) -> ExplainText:
         """Returns the text on a call that ran as plain Python, with the remarks on the parts that were compiled."""

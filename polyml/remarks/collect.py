@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
+from typing import TypeVar
 
 from polyml.model.core.printer import statement_text
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.remarks.facts import Facts
+from polyml.remarks.facts import Facts, OrderFacts
 from polyml.remarks.order import fused, interchanged
 from polyml.remarks.parallel import parallel
 from polyml.remarks.performed import ArrayCopy, packed, partial_results
@@ -28,6 +29,8 @@ from polyml.remarks.values import (
 )
 from polyml.remarks.vectors import vectorized
 
+SomeFacts = TypeVar("SomeFacts", bound=OrderFacts)
+
 OPERATIONS = 2_000_000  # of isl, for one question on one loop
 _FINDERS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {
     PARALLEL: parallel, VECTORIZED: vectorized, TILED: tiled, FUSED: fused, INTERCHANGED: interchanged,
@@ -44,30 +47,32 @@ def remarks(facts: Facts, where: str, signature: str) -> Remarks:
         kernel=facts.scop.name,
         where=where,
         signature=signature,
-        loops=tuple(on_loop(facts, loop) for loop in facts.loops),
+        loops=tuple(on_loop(facts, loop, _FINDERS) for loop in facts.loops),
         statements=tuple(_on_statement(facts, name) for name in facts.scop.statements),
         arrays=tuple(_on_arrays(facts)),
         notes=facts.notes,
     )
 
 
-def on_loop(facts: Facts, loop: SourceLoop) -> LoopRemarks:
-    """Returns the remarks on one loop of the source: an answer to each question."""
-    found = tuple(answer(facts, loop, question) for question in _FINDERS)
+def on_loop(facts: SomeFacts, loop: SourceLoop, finders: Mapping[str, Callable[[SomeFacts, SourceLoop], Remark]]) -> LoopRemarks:
+    """Returns the remarks on one loop of the source.
+
+    finders: by question, what answers it.
+    """
+    found = tuple(_answer(facts, loop, question, find) for question, find in finders.items())
     return LoopRemarks(loop.name, loop.iterator, loop.place, loop.depth, loop.statements, loop.written, found)
 
 
-def answer(facts: Facts, loop: SourceLoop, question: str) -> Remark:
+def _answer(facts: SomeFacts, loop: SourceLoop, question: str, find: Callable[[SomeFacts, SourceLoop], Remark]) -> Remark:
     """Returns the remark on a loop that answers a question, one of QUESTIONS."""
     try:
         with budget(OPERATIONS):
-            return _FINDERS[question](facts, loop)
+            return find(facts, loop)
     except BudgetExceeded as problem:
         return Remark(ANALYSIS, question, f"not known: isl takes too long to find out ({problem})")
 
 
 def _on_statement(facts: Facts, name: str) -> StatementRemarks:
-    statement = facts.scop.statements[name]
     found = []
     runs = [run for run in facts.runs if run.statement == name]
     reads = (read.array for run in runs for read in facts.program.scop.statements[run.own_name].reads)
@@ -75,15 +80,18 @@ def _on_statement(facts: Facts, name: str) -> StatementRemarks:
     copies = {filled[array] for array in reads if array in filled}
     if copies:
         found.append(Remark(PASSED, "packed", f"it reads copies of tiles of {', '.join(sorted(copies))}"))
-    reduction = facts.reductions.get(name)
+    return on_statement(facts, name, found)
+
+
+def on_statement(facts: OrderFacts, name: str, found: Sequence[Remark] = ()) -> StatementRemarks:
+    """Returns the remarks on a statement: those that were found, and that its updates may run in any order where they may."""
+    statement, reduction = facts.scop.statements[name], facts.reductions.get(name)
+    free = []
     if reduction is not None and name in facts.summed:
         array = facts.scop.arrays[reduction.array]
-        found.append(
-            Remark(
-                ANALYSIS, "reduction", f"updates of {array.source_name or array.name} by {reduction.operator} may run in any order"
-            )
-        )
-    return StatementRemarks(name, statement_text(statement), place_of(statement.loc), written_at(statement.loc), tuple(found))
+        text = f"updates of {array.source_name or array.name} by {reduction.operator} may run in any order"
+        free.append(Remark(ANALYSIS, "reduction", text))
+    return StatementRemarks(name, statement_text(statement), place_of(statement.loc), written_at(statement.loc), (*found, *free))
 
 
 def _on_arrays(facts: Facts) -> Iterator[Remark]:

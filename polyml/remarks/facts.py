@@ -24,29 +24,18 @@ from polyml.remarks.values import Conflict
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """What is known of one compilation of a kernel.
+class OrderFacts:
+    """What is known of a kernel's model and its schedule, on whatever it runs.
 
     scop, dependences: the model, { S[i] } and { S[i] -> T[j] }.
-    tree, program: its schedule and its loops.
-    scalar: the program before lanes were chosen; None where none were looked for.
-    notes: what the passes noted.
-    layouts: of the arguments that are arrays.
-    sizes: values of parameters by which lanes were chosen; None where they were not known.
-    aliased: whether the code is for arguments that share memory.
+    tree: the schedule.
+    reductions: by name, the statements whose updates may run in any order.
     """
 
     scop: Scop
     dependences: Dependences
     tree: isl.Schedule
-    program: Program
-    scalar: Program | None
-    notes: tuple[str, ...]
-    options: Options
-    machine: CpuMachine
-    layouts: tuple[str, ...]
-    sizes: Mapping[str, int] | None
-    aliased: bool
+    reductions: Mapping[str, Reduction]
 
     @cached_property
     def loops(self) -> tuple[SourceLoop, ...]:
@@ -59,16 +48,6 @@ class Facts:
         return scheduled_loops(self.tree, self.scop)
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """Returns where the program runs the statements."""
-        return runs(self.program, self.scop)
-
-    @cached_property
-    def reductions(self) -> dict[str, Reduction]:
-        """Returns the statements of the SCoP whose updates may run in any order."""
-        return {name: r for name, r in self.program.reductions.items() if name in self.scop.statements}
-
-    @cached_property
     def relaxed(self) -> isl.UnionMap:
         """Returns { S[i] -> T[j] }, the dependences without those among updates of reductions."""
         return relaxed_validity(self.dependences, self.scop, self.reductions)
@@ -77,13 +56,6 @@ class Facts:
     def summed(self) -> frozenset[str]:
         """Returns the statements some of whose updates may run in any order although they are of one element."""
         return frozenset(polyhedra.set_names(self.dependences.validity.subtract(self.relaxed).domain()))
-
-    @cached_property
-    def prices(self) -> Prices:
-        """Returns what lanes would have cost, by statement of the program and position of an iterator."""
-        if self.scalar is None:
-            return {}
-        return lane_prices(self.scalar, self.machine, self.layouts, self.sizes)
 
     def told(self, names: Iterable[str]) -> str:
         """Returns the names of statements with their lines of the source, "S0 (line 4), S1 (line 5)"."""
@@ -96,6 +68,44 @@ class Facts:
         """Returns the loops of the schedule that run a loop of the source, outer loops first."""
         return list(running(loop, self.scheduled))
 
+    def conflict(self, broken: isl.UnionMap) -> Conflict:
+        """Returns a smallest pair of those that would be broken."""
+        return conflict(broken, self.scop, self.loops)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts(OrderFacts):
+    """What is known of one compilation of a kernel for a processor.
+
+    program: its loops.
+    scalar: the program before lanes were chosen; None where none were looked for.
+    notes: what the passes noted.
+    layouts: of the arguments that are arrays.
+    sizes: values of parameters by which lanes were chosen; None where they were not known.
+    aliased: whether the code is for arguments that share memory.
+    """
+
+    program: Program
+    scalar: Program | None
+    notes: tuple[str, ...]
+    options: Options
+    machine: CpuMachine
+    layouts: tuple[str, ...]
+    sizes: Mapping[str, int] | None
+    aliased: bool
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Returns where the program runs the statements."""
+        return runs(self.program, self.scop)
+
+    @cached_property
+    def prices(self) -> Prices:
+        """Returns what lanes would have cost, by statement of the program and position of an iterator."""
+        if self.scalar is None:
+            return {}
+        return lane_prices(self.scalar, self.machine, self.layouts, self.sizes)
+
     def runs_of(self, loop: SourceLoop) -> list[Run]:
         """Returns where the program runs the statements of a loop of the source."""
         return [run for run in self.runs if run.statement in loop.positions]
@@ -103,7 +113,3 @@ class Facts:
     def price_of(self, run: Run, position: int) -> LanePrice | None:
         """Returns what lanes along an iterator would have cost where the program runs a statement; None where it is not known."""
         return self.prices.get((run.own_name, position))
-
-    def conflict(self, broken: isl.UnionMap) -> Conflict:
-        """Returns a smallest pair of those that would be broken."""
-        return conflict(broken, self.scop, self.loops)

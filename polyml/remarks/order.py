@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from polyml.errors import ScheduleError
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.remarks.facts import Facts
+from polyml.remarks.facts import Facts, OrderFacts
 from polyml.remarks.scheduled import ScheduledLoop
 from polyml.remarks.source_loops import SourceLoop
 from polyml.remarks.values import ANALYSIS, FUSED, INTERCHANGED, MISSED, PASSED, Conflict, Remark
@@ -20,24 +20,24 @@ OPERATIONS = 200_000  # of isl, to see what the fusion of two loops would save
 
 def fused(facts: Facts, loop: SourceLoop) -> Remark:
     """Returns the remark on a loop and fusion with other loops of the source."""
-    partners = list(_partners(facts, loop, [each for each in facts.running(loop) if not each.is_tile]))
-    if partners:
-        apart = [other for other in partners if not _is_one_in_code(facts, loop, other)]
-        text = f"one loop with {', '.join(map(_called, partners))}"
+    joined = list(partners(facts, loop, [each for each in facts.running(loop) if not each.is_tile]))
+    if joined:
+        apart = [other for other in joined if not _is_one_in_code(facts, loop, other)]
+        text = f"one loop with {', '.join(map(called, joined))}"
         if apart:
             text += (
-                f"; the code generator runs {', '.join(map(_called, apart))} in a loop of its own again, inside what is around both"
+                f"; the code generator runs {', '.join(map(called, apart))} in a loop of its own again, inside what is around both"
             )
         return Remark(PASSED, FUSED, text)
-    partners = list(_partners(facts, loop, facts.running(loop)))
-    if partners:
+    joined = list(partners(facts, loop, facts.running(loop)))
+    if joined:
         return Remark(
-            PASSED, FUSED, f"one loop over tiles with {', '.join(map(_called, partners))}, and loops of their own inside a tile"
+            PASSED, FUSED, f"one loop over tiles with {', '.join(map(called, joined))}, and loops of their own inside a tile"
         )
-    neighbour = _neighbour(facts, loop)
-    if neighbour is None:
+    behind = neighbour(facts, loop)
+    if behind is None:
         return Remark(ANALYSIS, FUSED, "no loop stands right behind it")
-    return _not_fused(facts, loop, neighbour)
+    return _not_fused(facts, loop, behind)
 
 
 def _is_one_in_code(facts: Facts, loop: SourceLoop, other: SourceLoop) -> bool:
@@ -49,11 +49,12 @@ def _is_one_in_code(facts: Facts, loop: SourceLoop, other: SourceLoop) -> bool:
     return bool(mine & theirs)
 
 
-def _called(loop: SourceLoop) -> str:
+def called(loop: SourceLoop) -> str:
+    """Returns the name of a loop with its line of the source, "`i` (line 4)"."""
     return f"`{loop.name}`" + (f" (line {loop.loc.line})" if loop.loc else "")
 
 
-def _partners(facts: Facts, loop: SourceLoop, mine: Sequence[ScheduledLoop]) -> Iterator[SourceLoop]:
+def partners(facts: OrderFacts, loop: SourceLoop, mine: Sequence[ScheduledLoop]) -> Iterator[SourceLoop]:
     """Yields the other loops of the source that loops of the schedule run too. mine: those that run this one."""
     for other in facts.loops:
         if other.path == loop.path or {*other.statements} & {*loop.statements}:
@@ -62,7 +63,7 @@ def _partners(facts: Facts, loop: SourceLoop, mine: Sequence[ScheduledLoop]) -> 
             yield other
 
 
-def _neighbour(facts: Facts, loop: SourceLoop) -> SourceLoop | None:
+def neighbour(facts: OrderFacts, loop: SourceLoop) -> SourceLoop | None:
     """Returns the loop right behind this one in the same block of the source; None where there is none."""
     behind = [
         other
@@ -73,18 +74,18 @@ def _neighbour(facts: Facts, loop: SourceLoop) -> SourceLoop | None:
 
 
 def _not_fused(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Remark:
-    found = _refused(facts, loop, other)
+    found = refused(facts, loop, other)
     if found is not None:
-        text = f"not with {_called(other)}: one loop would break a dependence: {found}"
+        text = f"not with {called(other)}: one loop would break a dependence: {found}"
         return Remark(MISSED, FUSED, text, found, advice='shift one of them: k.schedule("source").shift(...).fuse(...)')
     if facts.options.fusion == "no":
-        text = f'not with {_called(other)}: the setting fusion="no" keeps loops apart'
+        text = f'not with {called(other)}: the setting fusion="no" keeps loops apart'
         return Remark(MISSED, FUSED, text, advice='fusion="model" or "max"')
     try:
         with budget(OPERATIONS):
             return _priced(facts, loop, other)
     except BudgetExceeded as problem:
-        return Remark(MISSED, FUSED, f"not with {_called(other)}: legal, at a gain that is not known ({problem})")
+        return Remark(MISSED, FUSED, f"not with {called(other)}: legal, at a gain that is not known ({problem})")
 
 
 def _priced(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Remark:
@@ -94,13 +95,13 @@ def _priced(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Remark:
     saved = apart - traffic.of((*loop.statements, *other.statements))
     cost = {"bytes of two loops": apart, "bytes that one loop saves": saved}
     if saved <= 0:
-        text = f"not with {_called(other)}: one loop would save no traffic of {apart:,} bytes{traffic.note}"
+        text = f"not with {called(other)}: one loop would save no traffic of {apart:,} bytes{traffic.note}"
         return Remark(ANALYSIS, FUSED, text, cost=cost)
-    text = f"not with {_called(other)}: legal, and one loop may save up to {saved:,} of {apart:,} bytes{traffic.note}"
+    text = f"not with {called(other)}: legal, and one loop may save up to {saved:,} of {apart:,} bytes{traffic.note}"
     return Remark(MISSED, FUSED, text, cost=cost, advice='k.schedule("source").fuse(...), or fusion="max"')
 
 
-def _refused(facts: Facts, loop: SourceLoop, other: SourceLoop) -> Conflict | None:
+def refused(facts: OrderFacts, loop: SourceLoop, other: SourceLoop) -> Conflict | None:
     """Returns a dependence that breaks where two neighbours in the source's order become one loop; None where none does."""
     tree = loop_tree.read(facts.scop.schedule, facts.scop.statements)
     try:
@@ -131,13 +132,13 @@ def interchanged(facts: Facts, loop: SourceLoop) -> Remark:
     try:
         broken = interchange_breaks(facts, outer, loop)
     except ScheduleError:
-        return Remark(ANALYSIS, INTERCHANGED, f"it stays inside {_called(outer)}, which has other statements or bounds it needs")
+        return Remark(ANALYSIS, INTERCHANGED, f"it stays inside {called(outer)}, which has other statements or bounds it needs")
     if broken is not None:
-        text = f"it cannot be exchanged with {_called(outer)} around it: {broken}"
+        text = f"it cannot be exchanged with {called(outer)} around it: {broken}"
         return Remark(
             MISSED, INTERCHANGED, text, broken, advice='skewing may let them be exchanged: k.schedule("source").skew(...)'
         )
-    return Remark(ANALYSIS, INTERCHANGED, f"it may be exchanged with {_called(outer)}, and the schedule keeps the source's order")
+    return Remark(ANALYSIS, INTERCHANGED, f"it may be exchanged with {called(outer)}, and the schedule keeps the source's order")
 
 
 def _changed(order: tuple[int, ...], own: int) -> bool:

@@ -19,7 +19,7 @@ def parallel(facts: Facts, loop: SourceLoop) -> Remark:
     left = loop.carried(facts.relaxed)
     if not left.is_empty():
         found = facts.conflict(left)
-        return Remark(MISSED, PARALLEL, f"its iterations depend on each other: {found}", found, advice=_advice(found.kind))
+        return Remark(MISSED, PARALLEL, f"its iterations depend on each other: {found}", found, advice=advice(found.kind))
     outer = _around(facts, loop)
     if outer is not None:
         text = f"it runs inside the schedule's loop `{outer.loop.name}`, whose iterations go to threads already"
@@ -49,7 +49,7 @@ def _passed(facts: Facts, loop: SourceLoop, threaded: list[ScheduledLoop]) -> Re
         return Remark(PASSED, PARALLEL, f"{text}; not those of {facts.told(left)}")
     found = facts.conflict(broken)
     text = f"{text}; not those of {facts.told(left)}, which depend on each other: {found}"
-    return Remark(MISSED, PARALLEL, text, found, advice=_advice(found.kind))
+    return Remark(MISSED, PARALLEL, text, found, advice=advice(found.kind))
 
 
 def _share(facts: Facts, loop: SourceLoop, first: ScheduledLoop) -> str:
@@ -74,7 +74,8 @@ def _inside(facts: Facts, loop: SourceLoop, first: ScheduledLoop) -> str:
     return f", within an iteration of the schedule's {' and '.join(f'`{name}`' for name in around)}" if around else ""
 
 
-def _advice(kind: str) -> str:
+def advice(kind: str) -> str:
+    """Returns what the user could change where a dependence of this kind stands against threads."""
     if kind == "flow":
         return "a value that an iteration needs from another one sets the order: split the loop, or carry the value in another way"
     return "write to another array than the one that is read, or to an element of its own per iteration"

@@ -34,6 +34,7 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
         scop=compiled.scop,
         dependences=compiled.dependences,
         tree=compiled.schedule,
+        reductions={name: each for name, each in compiled.program.reductions.items() if name in compiled.scop.statements},
         program=compiled.program,
         scalar=before_lanes[-1] if before_lanes else None,
         notes=compiled.artifact.notes,

@@ -180,13 +180,6 @@ def test_forms_for_some_sizes_say_for_which():
     assert second.why == "sizes of another class" and "0..48" in second.sizes
 
 
-def test_loops_are_explained_for_processors_alone():
-    for target in ("opencl", polyml.Target.systolic(rows=4, cols=4)):
-        kernel = polyml.kernel(matmul, target=target)
-        with pytest.raises(ConfigError, match="remarks on loops are for processors, and matmul is for"):
-            kernel.why("i", "parallel", "f64[:, :]", "f64[:, :]", "f64[:, :]")
-
-
 def test_a_schedule_of_the_users_is_explained_as_it_is():
     types = ("f64[:, :]",) * 3
     source = polyml.kernel(matmul).schedule("source", *types)

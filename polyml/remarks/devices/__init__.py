@@ -1,0 +1,1 @@
+"""Remarks on kernels that run on GPUs and systolic arrays."""
