@@ -6,9 +6,14 @@ import subprocess
 import pytest
 
 
+def program() -> str | None:
+    """The program of a browser; None where there is none."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
 def installed() -> str:
     """The program of a browser; the test is skipped where there is none."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    found = program()
     if found is None:
         pytest.skip("no browser (chromium, google-chrome) is installed")
     return found

@@ -40,10 +40,9 @@ function askNotebook(question) {
 }
 
 class Explorer {
-  constructor(data, later) {
-    // later: the promise of what there is to show after each step, by its text.
+  constructor(data) {
     this.data = data;
-    this.later = later;
+    this.later = null; // the promise of what there is to show after each step, by its text
     this.answers = new Map(data.steps.map((each) => [each.step, each]));
     this.marks = new Map(); // pane -> mark -> elements
     this.taken = []; // {step, view}: legal steps
@@ -51,6 +50,7 @@ class Explorer {
     this.choice = Math.min(1, data.pictures.length - 1);
     this.own = null; // sizes that the reader chose: {picture}
     this.selected = "";
+    this.isWhole = false; // whether all panes are filled
     this.picture = new Picture(byId("picture"), this, (each, marks) => this.register("picture", each, marks));
     this.source();
     this.dependences();
@@ -280,9 +280,24 @@ class Explorer {
     this.tiles(view);
     this.script();
     this.tree(view);
+    if (this.isWhole) this.rest(view);
+    this.redraw();
+  }
+
+  rest(view) {
+    // The panes that hold most of the text, which the first frame of the page does not wait for.
     this.code(view);
     this.stepList();
-    this.redraw();
+  }
+
+  async complete() {
+    // Fills the panes that are left, then reads what there is to show after each step.
+    await frame();
+    this.isWhole = true;
+    this.rest(this.view);
+    this.mark();
+    document.documentElement.dataset.ready = "yes";
+    return views();
   }
 
   redraw() {
@@ -689,16 +704,25 @@ async function unpacked(block) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-function begin() {
+async function begin() {
   // Draws the page while it is still being read: what there is to show after each step stands behind this script.
   const data = JSON.parse(byId("data").textContent);
   document.querySelector("main").hidden = false;
-  window.explorer = new Explorer(data, rest());
-  document.documentElement.dataset.ready = "yes";
-  return window.explorer.later;
+  const explorer = window.explorer = new Explorer(data);
+  performance.mark("usable");
+  explorer.later = explorer.complete();
+  await explorer.later;
 }
 
-async function rest() {
+function frame() {
+  // Is kept once the next frame is drawn, or soon where none is, since nobody looks.
+  return new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, 300);
+  });
+}
+
+async function views() {
   // What there is to show after each step, read part by part behind the first picture: {step: view}.
   if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; Firefox 113, Chrome 80 and Safari 16.4 have");
   if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, {once: true}));

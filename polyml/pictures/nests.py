@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,6 +34,7 @@ from polyml.schedule.replay.nests import Order, order_of
 from polyml.schedule.tree import loop_tree
 
 MOST = 2_000  # instances of a picture
+MOST_ARROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,15 @@ class Nest:
             yield instance, time
 
 
-def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> NestPicture:
+def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST, most_arrows: int = MOST_ARROWS) -> NestPicture:
     """Returns what a picture of a kernel shows.
 
     order: of which the times, the tiles and the loops for threads are shown.
     subject: one of `nest_values.SUBJECTS`.
     most: how many instances are shown at most: of a picture of dependences the first ones, of others those of every n-th iteration.
+    most_arrows: how many dependences are shown at most: as many of the first instances as have no more between them.
     """
-    found = _with_points(nest, subject, most)
+    found = _with_points(nest, subject, most if subject != DEPENDENCES else min(most, _with_few_arrows(nest, most_arrows)))
     kept = {(each.name, point) for each in found.statements for point in each.points}
     if subject == DEPENDENCES:
         return replace(found, arrows=tuple(_arrows(nest.direct, kept)), shared=nest.shared)
@@ -108,12 +111,22 @@ def nest_picture(nest: Nest, order: Order, subject: str, most: int = MOST) -> Ne
     return found
 
 
+def _with_few_arrows(nest: Nest, most: int) -> int:
+    """Returns how many of the first instances in the source's order have at most so many direct dependences between them."""
+    ends = Counter(sink for pairs in nest.direct.values() for _, sink in pairs)
+    total = 0
+    for number, instance in enumerate(nest.instances):
+        total += ends[instance]
+        if total > most:
+            return number
+    return len(nest.instances)
+
+
 def _arrows(pairs: Mapping[str, Set[tuple[Instance, Instance]]], kept: Set[Instance], is_broken: bool = False) -> Iterator[Arrow]:
     """Yields arrows between instances that are drawn, by kind, source and sink. pairs: by kind. kept: the instances that are drawn."""
     for kind, own in pairs.items():
-        for source, sink in sorted(own):
-            if source in kept and sink in kept:
-                yield Arrow(kind, source, sink, is_broken)
+        for source, sink in sorted(each for each in own if each[0] in kept and each[1] in kept):
+            yield Arrow(kind, source, sink, is_broken)
 
 
 def _with_points(nest: Nest, subject: str, most: int) -> NestPicture:

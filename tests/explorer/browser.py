@@ -29,8 +29,8 @@ class Failed(AssertionError):
 class Page:
     """A page in the browser."""
 
-    def __init__(self, browser, session):
-        self._browser, self._session = browser, session
+    def __init__(self, browser, target, session):
+        self._browser, self._target, self._session = browser, target, session
 
     def ask(self, method, **params):
         return self._browser.ask(method, self._session, **params)
@@ -54,6 +54,9 @@ class Page:
         self.ask("Page.enable")
         self.ask("Page.navigate", url=address)
         self.until('document.documentElement?.dataset.ready === "yes"')
+
+    def close(self):
+        self._browser.ask("Target.closeTarget", targetId=self._target)
 
     def place(self, selector, number=0):
         """The middle of an element, in view, in pixels."""
@@ -132,7 +135,7 @@ class Browser:
     def page(self, width=1400, height=1000, dark=False):
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = Page(self, session)
+        page = Page(self, target, session)
         page.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         page.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         return page

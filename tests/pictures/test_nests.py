@@ -143,10 +143,29 @@ def test_of_large_domains_every_nth_iteration_is_drawn():
 
 
 def test_of_dependences_the_first_ones_in_the_sources_order_are_drawn():
-    schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int")
-    svg = polyml.plot(schedule, "dependences", {"A_0": 102, "T": 100})
+    def rows(A):
+        for i in range(A.shape[0]):
+            for j in range(1, A.shape[1]):
+                A[i, j] += A[i, j - 1]
+
+    schedule = polyml.kernel(rows).schedule("source", "f64[:,:]")
+    svg = polyml.plot(schedule, "dependences", {"A_0": 100, "A_1": 101})
     label = ElementTree.fromstring(svg).get("aria-label")
     assert len(elements(svg, "point")) == 2000 and "2,000 instances, the first of 10,000 in the source's order" in label
+
+
+def test_of_many_dependences_so_many_of_the_first_instances_are_drawn_as_have_few():
+    schedule = schedule_of("seidel_2d")
+    scop, sizes = schedule.problem.scop, dict.fromkeys(parameters(schedule.problem.scop), 5)
+    everything = direct(scop, sizes)
+    shown = nest_picture(nest_of(schedule, sizes), order(schedule), "dependences", most_arrows=300)
+    drawn = {(each.kind, text(each.source), text(each.sink)) for each in shown.arrows}
+    inside = [f"S0[{t}, {i}, {j}]" for t in range(5) for i in range(1, 4) for j in range(1, 4)]
+    count = len(shown.statements[0].points)
+    assert {text(("S0", point)) for point in shown.statements[0].points} == {*inside[:count]} and 10 < count < len(inside)
+    assert drawn == {each for each in everything if {*each[1:]} <= {*inside[:count]}} and len(drawn) <= 300
+    assert len([each for each in everything if {*each[1:]} <= {*inside[: count + 1]}]) > 300
+    assert f"{count} instances, the first of 45 in the source's order" in ElementTree.fromstring(nest_svg(shown)).get("aria-label")
 
 
 def groups(svg) -> dict[str, int]:
