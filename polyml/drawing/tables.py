@@ -21,7 +21,9 @@ def html_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[objec
 
     lines = [f"<tr>{''.join(cell('th', head) for head in heads)}</tr>"]
     lines += [f"<tr>{''.join(cell('td', value) for value in row)}</tr>" for row in rows]
-    return scrolled(f'<table style="border-collapse: collapse"><caption>{escape(caption)}</caption>{"".join(lines)}</table>')
+    return scrolled(
+        f'<table style="border-collapse: collapse"><caption style="text-align: left">{escape(caption)}</caption>{"".join(lines)}</table>'
+    )
 
 
 def scrolled(table: str) -> str:

@@ -8,7 +8,7 @@ from operator import sub
 from polyml.drawing.style import LANES
 from polyml.model.references.direct import KINDS
 from polyml.pictures.nest_values import DEPENDENCES, SCHEDULE, STEP, THREADS, TILES, WAVEFRONTS, Arrow, NestPicture
-from polyml.pictures.panels import DRAWN, Panel
+from polyml.pictures.panels import DRAWN, Panel, is_numbered
 
 BROKEN = "broken"
 _TITLES = {
@@ -22,6 +22,7 @@ _TITLES = {
 }
 _MEANING = {"flow": "flow: written, then read", "anti": "anti: read, then written", "output": "output: written twice"}
 _MOST_DISTANCES = 4
+_JOINT = ",\u00a0"  # between the numbers of a vector, which stays on one line
 
 
 def title(shown: NestPicture) -> str:
@@ -54,20 +55,23 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
     else:
         yield from _of_arrows(shown)
     if shown.subject == SCHEDULE:
-        yield "", "numbers: places in the order, from 0; the fainter, the earlier"
+        numbers = "numbers: places in the order, from 0; " if any(is_numbered(each, shown) for each in panels) else ""
+        yield "", f"{numbers}the fainter, the earlier"
     if shown.subject in (TILES, STEP) and shown.tiles:
         full = sum(each.is_full for each in shown.tiles)
         yield "", f"{_count(len(shown.tiles), 'tile')}: {full} full (solid), {len(shown.tiles) - full} partial (dashed)"
-        if any(len(each.iterators) == DRAWN for each in panels):
-            yield "", "in three dimensions a tile has an outline in each layer that it is in"
+        if any(each.is_layer or len(each.iterators) == DRAWN for each in panels):
+            yield "", "a tile of three loops has an outline in each layer, an iteration of the outermost loop, that it is in"
     if shown.subject == TILES and shown.tiles:
         yield "", "the fainter a point, the earlier it runs"
     elif shown.subject == TILES:
         yield "", "the schedule has no loop over tiles"
     if shown.subject in (THREADS, WAVEFRONTS):
         yield from _of_groups(shown)
+    for statement in dict.fromkeys(each.statement for each in panels if each.is_layer):
+        yield "", f"{statement.name}: {statement.text}"
     for each in panels:
-        if each.fixed:
+        if each.fixed and not each.is_layer:
             names = each.statement.iterators[: len(each.fixed)]
             told = ", ".join(f"{name} = {value}" for name, value in zip(names, each.fixed))
             yield "", f"{each.statement.name} is drawn for {told} alone"
@@ -82,7 +86,7 @@ def _of_arrows(shown: NestPicture) -> Iterator[tuple[str, str]]:
             yield kind, f"{_MEANING[kind]}: {'; '.join(_distances(own, shown.shared))}"
     missing = [kind for kind, own in found.items() if not own]
     if shown.subject == DEPENDENCES and missing:
-        yield "", f"there is no {' and no '.join(missing)} dependence"
+        yield "", f"there is no {' or '.join(filter(None, (', '.join(missing[:-1]), missing[-1])))} dependence"
     if shown.arrows:
         yield "", "direct ones: no other write to the element lies between; all others follow from them"
 
@@ -129,6 +133,6 @@ def _distances(arrows: Sequence[Arrow], shared: Mapping[tuple[str, str], int]) -
         by_pair.setdefault(both, set()).add(tuple(map(sub, end[: shared.get(both, 0)], begin)))
     for both, own in sorted(by_pair.items()):
         found = sorted(own) if shared.get(both, 0) else []
-        told = ", ".join(f"({', '.join(map(str, d))})" for d in found[:_MOST_DISTANCES])
+        told = ", ".join(f"({_JOINT.join(map(str, d))})" for d in found[:_MOST_DISTANCES])
         more = f" and {len(found) - _MOST_DISTANCES} more" if len(found) > _MOST_DISTANCES else ""
         yield f"{' to '.join(both)}{f' at {told}{more}' if told else ''}"

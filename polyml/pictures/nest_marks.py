@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from html import escape
 
@@ -11,18 +11,17 @@ from polyml.drawing.style import lane
 from polyml.drawing.svg import Font, text
 from polyml.model.references.direct import KINDS
 from polyml.pictures.nest_legends import BROKEN
-from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, Arrow, NestPicture, Tile
-from polyml.pictures.panels import CELL, LINE, Panel
+from polyml.pictures.nest_values import Arrow, NestPicture, StatementPoints, Tile
+from polyml.pictures.panels import CELL, LINE, Panel, is_numbered, point_radius
 from polyml.polyhedra.points import Instance, instance_text
 
-RADIUS = {1: 10.0, 2: 10.0, 3: 4.5}  # of a point, by the number of loops that are drawn
 DASHES = {"flow": "", "anti": "6 3", "output": "2 3", BROKEN: ""}  # so that kinds differ without colours
 _DASHED = {kind: f' stroke-dasharray="{dashes}"' if dashes else "" for kind, dashes in DASHES.items()}
 _CLASS = {**{kind: f"a{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong"}
 _HEADS = {**{kind: f"s{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong-head"}
-_NUMBERED = (SCHEDULE, THREADS, WAVEFRONTS)  # subjects of which points have numbers
 _MOST_TITLES = 2_000  # arrows that tell what they are where the pointer is on them
 _GAP = 1.2  # half of the pixels between the outlines of neighbouring tiles
+_HIGHEST = 200.0  # pixels of the control polygon of an arc
 _LABELS = 12  # numbers along an axis at most
 
 
@@ -39,7 +38,7 @@ def markers() -> str:
 def axes(own: Panel) -> Iterator[str]:
     """Yields the statement's text above its panel, the names of the loops, and numbers along them."""
     for number, line in enumerate(own.title):
-        yield text(own.left + 14, own.top + 14 + LINE * number, line.replace(" " * 4, "\u00a0" * 4), "mono")
+        yield text(own.left + 14, own.top + 14 + LINE * number, line.replace(" " * 4, "\u00a0" * 4), "mono halo")
     if not own.points or not own.iterators:
         return
     bounds, names = own.bounds, own.iterators
@@ -67,10 +66,8 @@ def axes(own: Panel) -> Iterator[str]:
 
 def points(own: Panel, shown: NestPicture) -> Iterator[str]:
     """Yields a circle for each point, with its place in the order or its group where these are shown."""
-    radius, last = RADIUS[max(len(own.iterators), 1)], max(len(shown.times or ()) - 1, 1)
-    if shown.times is None:
-        radius = min(radius, 6.0)
-    radius *= own.cell / CELL
+    radius, last = point_radius(own, shown), max(len(shown.times or ()) - 1, 1)
+    has_numbers = is_numbered(own, shown)
     for point, (x, y) in own.places.items():
         instance = own.statement.name, point
         time = None if shown.times is None else shown.times[instance]
@@ -87,19 +84,38 @@ def points(own: Panel, shown: NestPicture) -> Iterator[str]:
             number, shade = time, f' style="fill-opacity:{0.15 + 0.85 * time / last:.2f}"'
             tone = "number on-dark" if time / last > 0.5 else "number"
         yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{told}{shade}><title>{escape(hint)}</title></circle>'
-        if number is not None and radius > 8 and shown.subject in _NUMBERED and number < 1000:
+        if number is not None and has_numbers and number < 1000:
             yield text(x, y + 3.5, str(number), tone, anchor="middle", font=Font(9))
 
 
-def arrows(shown: Sequence[Arrow], places: dict[Instance, tuple[float, float]]) -> Iterator[str]:
-    """Yields a line for each dependence, a little bent, so that those along one line are seen apart."""
-    has_title, ways = len(shown) <= _MOST_TITLES, dict[tuple[str, float, float], _Way]()
+def arc_height(arrows: Sequence[Arrow], statement: StatementPoints, cell: float) -> float:
+    """Returns how far the arrows within a statement in one loop rise above its points, in pixels. cell: pixels between neighbours."""
+    own = ((each.kind, abs(each.sink[1][0] - each.source[1][0])) for each in arrows if _is_arc(each, {statement.name}))
+    return max((_rise(kind, cell * far / statement.stride) / 2 for kind, far in own), default=0.0)
+
+
+def _is_arc(arrow: Arrow, lines: Set[str]) -> bool:
+    """Returns whether an arrow is within one of the statements whose points are on a line, which other points would be hidden by."""
+    return arrow.source[0] == arrow.sink[0] and arrow.source[0] in lines
+
+
+def _rise(kind: str, length: float) -> float:
+    """Returns how far the middle of an arc's control polygon is above its ends, of two points so far apart, in pixels."""
+    return min((0.5 + 0.14 * KINDS.index(kind)) * length, _HIGHEST + 12 * KINDS.index(kind))
+
+
+def arrows(shown: Sequence[Arrow], places: dict[Instance, tuple[float, float]], lines: Set[str]) -> Iterator[str]:
+    """Yields a line for each dependence, a little bent, so that those along one line are seen apart.
+
+    lines: the statements whose points are on one line, above which arrows within a statement are arcs.
+    """
+    has_title, ways = len(shown) <= _MOST_TITLES, dict[tuple[str, float, float, bool], _Way]()
     for each in shown:
         begin, end = places.get(each.source), places.get(each.sink)
         if begin is None or end is None:
             continue
-        key = each.kind, round(end[0] - begin[0], 2), round(end[1] - begin[1], 2)
-        way = ways.get(key) or ways.setdefault(key, _way(*key))
+        key = each.kind, round(end[0] - begin[0], 2), round(end[1] - begin[1], 2), _is_arc(each, lines)
+        way = ways.get(key) or ways.setdefault(key, _arc(*key[:2]) if key[3] else _way(*key[:3]))
         yield _line_of(BROKEN if each.is_broken else each.kind, way.from_point(*begin), each, has_title)
 
 
@@ -123,13 +139,23 @@ def _way(kind: str, across: float, down: float) -> _Way:
     """Returns the way of arrows of a kind that lead so far across and down, in pixels."""
     length = math.hypot(across, down) or 1.0
     ux, uy = across / length, down / length
-    bend = 0.10 * length + 2 * KINDS.index(kind)
+    bend = 0.10 * length + 5 * KINDS.index(kind)
     start, end = (0.18 * length, 0.24 * length) if length < CELL else (6.0, 8.0)
     dx, dy = ux * start, uy * start
     return _Way(
         (dx, dy),
         f"q{across / 2 - uy * bend - dx:.1f},{down / 2 + ux * bend - dy:.1f} {across - ux * end - dx:.1f},{down - uy * end - dy:.1f}",
     )
+
+
+def _arc(kind: str, across: float) -> _Way:
+    """Returns the way of arrows of a kind above a line of points, in pixels."""
+    rise = _rise(kind, abs(across))
+    length = math.hypot(across / 2, rise) or 1.0
+    ux, uy = across / 2 / length, -rise / length  # from the source; to the sink downwards
+    begin, end = (6.0, 8.0) if abs(across) >= CELL else (0.18 * abs(across), 0.24 * abs(across))
+    dx, dy = ux * begin, uy * begin
+    return _Way((dx, dy), f"q{across / 2 - dx:.1f},{-rise - dy:.1f} {across - ux * end - dx:.1f},{uy * end - dy:.1f}")
 
 
 def _line_of(kind: str, way: str, arrow: Arrow | None = None, has_title: bool = False) -> str:
@@ -151,23 +177,25 @@ def sample(kind: str, y: float) -> str:
     return _line_of(kind, f"M18.0,{y:.1f} L46.0,{y:.1f}")
 
 
-def outlines(own: Panel, tiles: Sequence[Tile]) -> Iterator[str]:
-    """Yields the outline of each tile: the sides of cells between its points and others, of panels with one or two loops; of three loops,
-    the outline of each of its layers.
-    """
+def outlines(panels: Sequence[Panel], tiles: Sequence[Tile]) -> Iterator[str]:
+    """Yields the outline of each tile, the sides of cells between its points and others; of three loops, in each layer that it is in."""
     for tile in tiles:
-        if tile.statement != own.statement.name:
+        sides = "".join(side for own in panels if own.statement.name == tile.statement for side in _sides_in(own, tile))
+        if not sides:
             continue
-        inside = {point for point in tile.points if point in own.places}
-        if not inside:
-            continue
-        sides = "".join(side for point in sorted(inside) for side in _sides(own, point, inside))
         dashes = "" if tile.is_full else ' stroke-dasharray="4 3"'
         members = " ".join(instance_text((tile.statement, p)).replace(" ", "") for p in tile.points)
         told = f' data-tile="{",".join(map(str, tile.numbers))}" data-full="{str(tile.is_full).lower()}" data-members="{members}"'
         kind = "full" if tile.is_full else "partial"
         hint = f"{kind} tile {', '.join(map(str, tile.numbers))} with {tile.count} instances"
         yield f'<path class="tile" d="{sides}"{dashes}{told}><title>{hint}</title></path>'
+
+
+def _sides_in(own: Panel, tile: Tile) -> Iterator[str]:
+    """Yields the sides of a tile's cells in a panel."""
+    inside = {point for point in tile.points if point in own.places}
+    for point in sorted(inside):
+        yield from _sides(own, point, inside)
 
 
 def _sides(own: Panel, point: tuple[int, ...], inside: set[tuple[int, ...]]) -> Iterator[str]:

@@ -13,39 +13,53 @@ from polyml.drawing.rows import in_rows
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Svg, text
 from polyml.pictures.nest_legends import caption, legend, title
-from polyml.pictures.nest_marks import arrows, axes, markers, outlines, points, sample
-from polyml.pictures.nest_values import NestPicture
-from polyml.pictures.panels import panel
+from polyml.pictures.nest_marks import arc_height, arrows, axes, markers, outlines, points, sample
+from polyml.pictures.nest_values import SCHEDULE, NestPicture, StatementPoints
+from polyml.pictures.panels import Panel, panels
 
-WIDEST = 640.0  # of a row of panels, in pixels
+WIDEST = 420.0  # of a row of panels, in pixels, so that its words are legible in a window of 400
+WIDEST_WITH_ARROWS = 640.0
 NARROWEST = 380.0  # of a picture
 TOP = 38.0
+LAYERED = (SCHEDULE,)  # subjects of which three loops are drawn in layers, with a number in each point
 _LETTER = 6.2  # pixels of a letter of a legend, at most
 _LINE = 17  # pixels from one line of words to the next
 
 
 def nest_svg(shown: NestPicture) -> Svg:
     """Returns the SVG picture of a nest."""
-    panels = in_rows([panel(each) for each in shown.statements], 0.0, WIDEST)
-    width = max([NARROWEST, heading_width(title(shown), ""), *(each.left + each.size[0] for each in panels)])
+    drawn = in_rows([each for own in shown.statements for each in _panels(own, shown)], 0.0, _widest(shown))
+    width = max([NARROWEST, heading_width(title(shown), ""), *(each.left + each.size[0] for each in drawn)])
     captions = _wrapped(caption(shown), width - 28)
     top = TOP + _LINE * len(captions)
-    panels = [replace(each, top=each.top + top) for each in panels]
-    bottom = max((each.top + each.size[1] for each in panels), default=top)
-    words = list(legend(shown, panels))
-    places = {(each.statement.name, point): place for each in panels for point, place in each.places.items()}
+    drawn = [replace(each, top=each.top + top) for each in drawn]
+    bottom = max((each.top + each.size[1] for each in drawn), default=top)
+    words = list(legend(shown, drawn))
+    places = {(each.statement.name, point): place for each in drawn for point, place in each.places.items()}
     parts = [heading(title(shown), "")[0], markers()]
     parts += [text(14, TOP + 3 + _LINE * number, line, "caption faint") for number, line in enumerate(captions)]
-    for each in panels:
-        parts += outlines(each, shown.tiles)
-    parts += arrows(shown.arrows, places)
-    for each in panels:
+    parts += outlines(drawn, shown.tiles)
+    parts += arrows(shown.arrows, places, {each.name for each in shown.statements if len(each.iterators) == 1})
+    for each in drawn:
         parts += [*points(each, shown), *axes(each)]
     lines = list(_legend_lines(words, bottom + 10, width))
     parts += [part for _, part in lines]
     height = max([bottom, *(y for y, _ in lines)]) + 18
-    label = f"{title(shown)}. {caption(shown)}. {'; '.join(line for _, line in words)}"
+    label = f"{title(shown)}. {caption(shown)}. {'; '.join(line for _, line in words)}".replace("\u00a0", " ")
     return picture(parts, width, height, label, f"nest {shown.subject}")
+
+
+def _panels(statement: StatementPoints, shown: NestPicture) -> list[Panel]:
+    """Returns the panels of a statement: where tiles or numbers are shown, three loops in layers, since outlines would cross."""
+    arcs = arc_height(shown.arrows, statement, panels(statement)[0].cell) if len(statement.iterators) == 1 else 0.0
+    return panels(statement, bool(shown.tiles) or shown.subject in LAYERED, arcs)
+
+
+def _widest(shown: NestPicture) -> float:
+    """Returns how wide a row is at most, so that arrows between panels are not along those within: lines of points are below one another."""
+    if not shown.arrows:
+        return WIDEST
+    return 0.0 if any(len(each.iterators) == 1 for each in shown.statements) else WIDEST_WITH_ARROWS
 
 
 def _wrapped(words: str, width: float) -> list[str]:

@@ -10,15 +10,18 @@ from functools import cached_property
 from textwrap import wrap
 
 from polyml.drawing.style import CHARACTER
-from polyml.pictures.nest_values import StatementPoints
+from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, NestPicture, StatementPoints
 
 CELL, LEAST = 34.0, 7.0  # pixels between neighbours, at most and at least
-LONGEST = 520.0  # pixels of a loop, as far as neighbours can be told apart
+LONGEST = 340.0  # pixels of a loop, so that a panel is legible in a window of 400,, as far as neighbours can be told apart
 OBLIQUE = (
     0.30,
     -0.22,
 )  # of a cell, from one iteration of the outermost of three loops to the next one: ten fall between the others
 DRAWN = 3  # loops of a panel
+MOST_LAYERS = 6
+RADIUS = {1: 10.0, 2: 10.0, 3: 4.5}  # of a point, by the number of loops that are drawn
+SMALLEST_NUMBERED = 8.0  # radius
 MARGIN, HEAD = 44.0, 48.0  # of a panel: at the left and below for numbers, and above for the statement
 TITLE, LINE = 52, 16.0  # characters of a line of the statement, and pixels from one to the next
 
@@ -31,11 +34,15 @@ class Panel:
 
     statement: with its points.
     fixed: values of the outermost loops, of which the panel shows one iteration; () where it shows all.
+    is_layer: whether other panels show the other iterations of those loops.
+    arcs: how far arrows rise above the points, in pixels.
     left, top: of the panel, in pixels.
     """
 
     statement: StatementPoints
     fixed: tuple[int, ...]
+    is_layer: bool = False
+    arcs: float = 0.0
     left: float = 0.0
     top: float = 0.0
 
@@ -72,13 +79,14 @@ class Panel:
     @cached_property
     def title(self) -> list[str]:
         """The statement with its name, as it stands above the panel, in lines."""
-        words = f"{self.statement.name}: {self.statement.text}"
+        layer = ", ".join(map(" = ".join, zip(self.statement.iterators, map(str, self.fixed)))) if self.is_layer else ""
+        words = f"{self.statement.name}, {layer}" if layer else f"{self.statement.name}: {self.statement.text}"
         return wrap(words, TITLE, subsequent_indent="    ", break_long_words=False)
 
     @property
     def head(self) -> float:
         """How far below the panel's top its points begin, in pixels."""
-        return HEAD + LINE * (len(self.title) - 1) + (20 if len(self.iterators) == DRAWN else 0)
+        return HEAD + LINE * (len(self.title) - 1) + (20 if len(self.iterators) == DRAWN else 0) + self.arcs
 
     @cached_property
     def places(self) -> dict[Point, tuple[float, float]]:
@@ -109,10 +117,27 @@ class Panel:
         return self.places.get(point) or self._place(point)
 
 
-def panel(statement: StatementPoints) -> Panel:
-    """Returns the panel of a statement: of more than three loops, one iteration in the middle of the outermost ones."""
+def panels(statement: StatementPoints, in_layers: bool = False, arcs: float = 0.0) -> list[Panel]:
+    """Returns the panels of a statement: one, and of more than three loops that of an iteration in the middle of the outermost ones.
+
+    in_layers: whether three loops are drawn as a panel for each iteration of the outermost one, unless these are more than MOST_LAYERS.
+    arcs: how far arrows rise above the points of a single loop, in pixels.
+    """
     hidden = max(len(statement.iterators) - DRAWN, 0)
+    if in_layers and len(statement.iterators) == DRAWN and len(layers := sorted({p[:1] for p in statement.points})) <= MOST_LAYERS:
+        return [Panel(statement, each, True) for each in layers]
     if not hidden or not statement.points:
-        return Panel(statement, ())
+        return [Panel(statement, (), arcs=arcs if len(statement.iterators) == 1 else 0.0)]
     outer = sorted({p[:hidden] for p in statement.points})
-    return Panel(statement, outer[len(outer) // 2])
+    return [Panel(statement, outer[len(outer) // 2])]
+
+
+def point_radius(own: Panel, shown: NestPicture) -> float:
+    """Returns the radius of a panel's points, in pixels."""
+    radius = RADIUS[max(len(own.iterators), 1)]
+    return (radius if shown.times is not None else min(radius, 6.0)) * own.cell / CELL
+
+
+def is_numbered(own: Panel, shown: NestPicture) -> bool:
+    """Returns whether points have room for their numbers."""
+    return point_radius(own, shown) > SMALLEST_NUMBERED and shown.subject in (SCHEDULE, THREADS, WAVEFRONTS)

@@ -205,3 +205,77 @@ def test_pictures_say_in_words_what_they_show():
     label = root.get("aria-label")
     assert root.get("role") == "img" and label.startswith("Dependences of seidel. 24 instances for A_0 = 6, T = 6.")
     assert "flow: written, then read: S0 to S0 at (0, 1), (1, -1), (1, 0)" in label
+
+
+def mirror(A):
+    n = A.shape[0]
+    for i in range(n):
+        A[i] = A[n - 1 - i]
+
+
+def differences(A, D, R):
+    n = A.shape[0]
+    for i in range(n - 1):
+        D[i] = A[i + 1] - A[i]
+    for i in range(n - 2):
+        R[i] = D[i + 1] - D[i]
+
+
+def curve(way: str) -> list[tuple[float, float]]:
+    """The start, the control point and the end of a quadratic curve that a path has, in pixels."""
+    x, y, *rest = map(float, re.findall(r"-?\d+(?:\.\d+)?", way))
+    return [(x, y), (x + rest[0], y + rest[1]), (x + rest[2], y + rest[3])]
+
+
+def test_arrows_along_a_line_of_points_are_arcs_above_it_that_do_not_coincide():
+    drawn = polyml.plot(polyml.kernel(mirror).schedule("source", "f64[:]"), "dependences", {"n": 10})
+    (level,) = {float(each.get("cy")) for each in elements(drawn, "point")}
+    heights = set()
+    for arrow in elements(drawn, "arrow"):
+        if arrow.get("data-source"):
+            start, control, end = curve(arrow.get("d"))
+            length = end[0] - start[0]
+            rise = level - (start[1] + 2 * control[1] + end[1]) / 4
+            assert rise > 0.1 * length and start[1] <= level and end[1] <= level
+            assert level - rise > 70  # below the title, the caption and the statement
+            heights.add((arrow.get("data-kind"), round(rise, 1)))
+    assert len(heights) == 10
+
+
+def test_arrows_between_lines_of_points_lead_from_one_line_to_the_other():
+    drawn = polyml.plot(polyml.kernel(differences).schedule("source", *["f64[:]"] * 3), "dependences", {"n": 9})
+    rows = {each.get("data-instance")[:2]: float(each.get("cy")) for each in elements(drawn, "point")}
+    assert rows["S1"] - rows["S0"] > 60
+
+
+def test_tiles_of_three_loops_are_drawn_in_layers_whose_outlines_do_not_cross():
+    source = polyml.kernel(matrix_product).schedule("source", *["f64[:, :]"] * 3)
+    drawn = polyml.plot(source.tile(i=2, j=3, k=2), "tiles", {"n": 4, "m": 6, "p": 4})
+    places = {(each.get("cx"), each.get("cy")) for each in elements(drawn, "point")}
+    assert len(places) == 4 * 6 * 4 and len(elements(drawn, "tile")) == 8
+    rows = {each.get("data-instance").split(",")[0]: set() for each in elements(drawn, "point")}
+    for each in elements(drawn, "point"):
+        rows[each.get("data-instance").split(",")[0]].add((float(each.get("cx")), float(each.get("cy"))))
+    boxes = [
+        (min(x for x, _ in own), max(x for x, _ in own), min(y for _, y in own), max(y for _, y in own)) for own in rows.values()
+    ]
+    for number, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            assert right < other[0] or other[1] < left or bottom < other[2] or other[3] < top
+    assert "S0, i = 3" in drawn and "C[i, j] = C[i, j] + A[i, k]*B[k, j]" in drawn
+
+
+def matrix_product(C, A, B):
+    n, m, p = C.shape[0], C.shape[1], A.shape[1]
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def test_pictures_are_legible_in_a_window_of_400_pixels():
+    """No picture of orders and tiles is so wide that its letters of 10 pixels shrink to fewer than 9."""
+    source = polyml.kernel(seidel).schedule("source", "f64[:]", "int")
+    for subject in ("domain", "schedule", "tiles", "dependences"):
+        root = ElementTree.fromstring(polyml.plot(source, subject, {"A_0": 40, "T": 12}))
+        assert float(root.get("width")) <= 440, subject
