@@ -144,11 +144,8 @@ def test_dragging_an_axis_skews_the_other_loop(chromium, saved):
     assert found == "0,2,5"
 
 
-def test_an_illegal_interchange_is_drawn_in_red_with_the_pair_that_it_breaks(chromium, saved):
-    _, schedule, _ = saved("seidel_2d")
-    shown = opened(chromium, saved, "seidel_2d")
-    shown.drag('.name[data-loop="t"]', onto='.name[data-loop="i"]')
-    told = status(shown, 'interchange("t", "i") is not legal')
+def drawn_in_red(shown, told):
+    """The pair of instances that is drawn in red: the one that the page names, in the order that is drawn."""
     source, sink = shown.run(
         "(() => { const e = document.querySelector('.broken-pair'); return [e.dataset.source, e.dataset.sink]; })()"
     )
@@ -163,13 +160,73 @@ def test_an_illegal_interchange_is_drawn_in_red_with_the_pair_that_it_breaks(chr
     colour = shown.run("getComputedStyle(document.querySelector('path.broken')).stroke")
     red, green, blue = map(int, re.findall(r"\d+", colour))
     assert red > 150 and green < 80 and blue < 80
-    assert (
-        shown.texts("#script .bad") == ['interchange("t", "i")']
-        and shown.text("#llvm") == "There is no code for an order that is not legal."
-    )
+    assert shown.texts("#script .bad") == ['interchange("t", "i")']
+    assert shown.text("#llvm") == "There is no code for an order that is not legal."
+    return source, sink
+
+
+def test_an_illegal_interchange_is_drawn_in_red_with_the_pair_that_it_breaks(chromium, saved):
+    _, schedule, _ = saved("seidel_2d")
+    shown = opened(chromium, saved, "seidel_2d")
+    shown.drag('.name[data-loop="t"]', onto='.name[data-loop="i"]')
+    drawn_in_red(shown, status(shown, 'interchange("t", "i") is not legal'))
     assert shown.run("document.querySelector('#text').value") == schedule.text  # what is copied is legal
     shown.click("#undo")
     assert shown.run("document.querySelectorAll('.broken-pair').length") == 0
+
+
+def test_an_interchange_of_a_loop_around_several_does_not_fit_and_says_what_is_in_the_way(chromium, saved):
+    shown = opened(chromium, saved, "jacobi_2d")
+    shown.drag('.name[data-loop="t"]', onto='.name[data-loop="S0.i"]')
+    status(shown, 'interchange("t", "S0.i") does not fit', "the parts S0; S1 follow each other")
+
+
+def test_once_the_loops_of_jacobi_2d_are_fused_an_illegal_interchange_is_drawn_in_red(chromium):
+    """The second sweep is shifted by a row and a column, so that one nest has both; every step but the last is legal."""
+    known = kernel("jacobi_2d")
+    made = known.explore(*types("jacobi_2d"), sizes={"A_0": 5, "tsteps": 3}, tiles=(2,))
+    try:
+        shown = chromium.page()
+        shown.open(made.serve())
+        for step in ('shift("S1.i", S1=1)', 'fuse("S0.i", "S1.i")', 'shift("S1.j", S1=1)'):
+            if step.startswith("fuse"):
+                shown.drag('.title[data-pick="s:S0"]', onto='g.panel[data-statement="S1"] .frame')
+            else:
+                shown.run(f"document.querySelector('#step').value = {json.dumps(step)}")
+                shown.click("#ask button")
+            status(shown, step, "is legal")
+        shown.drag('.title[data-pick="s:S0"]', onto='g.panel[data-statement="S1"] .frame')
+        status(shown, 'fuse("S0.j", "S1.j") is legal')
+        shown.drag('.name[data-loop="t"]', onto='.name[data-loop="i"]')
+        told = status(shown, 'interchange("t", "i") is not legal')
+        pairs = all_dependences(3, 5)
+        source, sink = drawn_in_red(shown, told)
+        assert (source, sink) in pairs
+        at = {
+            f"S{s}[{t}, {i}, {j}]": (i + s, t, j + s, s) for s in (0, 1) for t in range(3) for i in range(1, 4) for j in range(1, 4)
+        }
+        broken = {pair for pair in pairs if at[pair[0]] > at[pair[1]]}
+        assert (source, sink) in broken and f"it breaks {len(broken)} pairs" in told
+    finally:
+        made.close()
+
+
+def all_dependences(steps, size):
+    """Those of jacobi_2d, by its accesses one after the other: all pairs of instances that touch one element, one of which writes it."""
+    found, touched = set(), {}
+    for t in range(steps):
+        for s in (0, 1):
+            for i in range(1, size - 1):
+                for j in range(1, size - 1):
+                    own = f"S{s}[{t}, {i}, {j}]"
+                    read = {("AB"[s], i + a, j + b) for a, b in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))}
+                    write = {("BA"[s], i, j)}
+                    for element in read | write:
+                        for other, writes in touched.get(element, ()):
+                            if writes or element in write:
+                                found.add((other, own))
+                        touched.setdefault(element, []).append((own, element in write))
+    return found
 
 
 def test_statements_are_fused_by_dragging_one_onto_the_other(chromium, saved):
