@@ -97,6 +97,7 @@ def on_statement(facts: OrderFacts, name: str, found: Sequence[Remark] = ()) -> 
 def _on_arrays(facts: Facts) -> Iterator[Remark]:
     for copy in packed(facts.program):
         yield Remark(PASSED, "packed", f"tiles of {copy.array} are copied next to each other first{_size(copy)}")
+    yield from _not_packed(facts)
     for copy in partial_results(facts.program):
         yield Remark(
             PASSED, "partial results", f"each thread has partial results of {copy.array}, which are added up behind the loop"
@@ -110,6 +111,26 @@ def _on_arrays(facts: Facts) -> Iterator[Remark]:
                 "folded",
                 f"{arrays[name].source_name or name} has memory for {rows} elements along dimension {window.folded}, which are used in turn",
             )
+
+
+def _not_packed(facts: Facts) -> Iterator[Remark]:
+    """Yields remarks on the arrays of the source that loops over tiles read and that have no copies, one for all with the same reasons."""
+    done, statements = {copy.array for copy in packed(facts.program)}, facts.scop.statements
+    reasons: dict[str, dict[str, list[str]]] = {}  # array: {why: statements}
+    costs: dict[str, dict[str, float]] = {}
+    for each in facts.not_packed:
+        array = facts.program.scop.arrays[each.array]
+        name = array.source_name or array.name
+        if name not in done and each.array in facts.scop.arrays and each.statement in statements:
+            reasons.setdefault(name, {}).setdefault(each.why, []).append(each.statement)
+            costs.setdefault(name, {}).update(each.cost)
+    alike: dict[str, list[str]] = {}  # reasons: arrays
+    for name, known in reasons.items():
+        each_reason = (f"{why} ({facts.told(names)})" if len(known) > 1 else why for why, names in known.items())
+        alike.setdefault("; ".join(each_reason), []).append(name)
+    for told, names in alike.items():
+        text = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} not copied: {told}"
+        yield Remark(ANALYSIS, "packed", text, cost=costs[names[0]])
 
 
 def _size(copy: ArrayCopy) -> str:

@@ -10,6 +10,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ir.program import Program
+from polyml.codegen.passes.packing.refusals import Refusal, refusals
 from polyml.config import Options
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
@@ -78,6 +79,7 @@ class Facts(OrderFacts):
     """What is known of one compilation of a kernel for a processor.
 
     program: its loops.
+    unpacked: the program before copies were chosen; None where none were looked for.
     scalar: the program before lanes were chosen; None where none were looked for.
     notes: what the passes noted.
     layouts: of the arguments that are arrays.
@@ -86,6 +88,7 @@ class Facts(OrderFacts):
     """
 
     program: Program
+    unpacked: Program | None
     scalar: Program | None
     notes: tuple[str, ...]
     options: Options
@@ -105,6 +108,11 @@ class Facts(OrderFacts):
         if self.scalar is None:
             return {}
         return lane_prices(self.scalar, self.machine, self.layouts, self.sizes)
+
+    @cached_property
+    def not_packed(self) -> tuple[Refusal, ...]:
+        """Returns why arrays that loops over tiles read have no copies."""
+        return () if self.unpacked is None else refusals(self.unpacked, self.machine, self.layouts, self.sizes)
 
     def runs_of(self, loop: SourceLoop) -> list[Run]:
         """Returns where the program runs the statements of a loop of the source."""

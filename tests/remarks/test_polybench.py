@@ -162,9 +162,41 @@ def test_copies_are_those_of_the_program(explained):
     with alone():
         text = printer.text(facts.program)
     filled = len(set(re.findall(r"# fill_(\w+)$", text, re.M)))
-    assert sum(remark.question == "packed" for remark in found.arrays) == filled
+    assert sum(remark.question == "packed" and remark.kind == PASSED for remark in found.arrays) == filled
     begun = len(set(re.findall(r"# begin_(\w+)$", text, re.M)))
     assert sum(remark.question == "partial results" for remark in found.arrays) == begun
+
+
+def test_arrays_without_copies_are_those_that_tiles_read_and_no_copy_serves(explained):
+    _, facts, found = explained
+    packed = [remark for remark in found.arrays if remark.question == "packed"]
+    copied = {re.match(r"tiles of (\S+) are", each.text)[1] for each in packed if each.kind == PASSED}
+    refused = {}
+    for each in packed:
+        if each.kind == ANALYSIS:
+            names, reason = re.match(r"(.+?) (?:is|are) not copied: (.*)", each.text).groups()
+            refused.update(dict.fromkeys(names.split(", "), reason))
+    with alone():
+        text = printer.text(facts.unpacked)
+    read = arrays_in_tiles(facts, text)
+    assert refused.keys() | copied >= read and not refused.keys() & copied
+    assert refused.keys() <= read
+    written = {facts.scop.arrays[each.write.array].source_name or each.write.array for each in facts.scop.statements.values()}
+    assert {name for name, reason in refused.items() if "may be written" in reason} <= written
+
+
+def arrays_in_tiles(facts, text):
+    """The arrays, scalars apart, that statements inside loops over tiles read, by the text of the program."""
+    found, tiles = set(), []
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip())
+        tiles = [each for each in tiles if each < depth]
+        if "# tile" in line:
+            tiles.append(depth)
+        elif tiles and (named := re.search(r"# (\w+)$", line)) and named[1] in facts.scop.statements:
+            reads = facts.scop.statements[named[1]].reads
+            found |= {facts.scop.arrays[each.array].source_name or each.array for each in reads if each.subscripts}
+    return found
 
 
 def test_each_loop_has_its_line_and_an_answer_to_each_question(explained):

@@ -22,11 +22,11 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
     """
     from polyml.remarks.facts import Facts
 
-    before_lanes: list[Program] = []
+    before: dict[str, Program] = {}
 
-    def watch(step: pass_manager.Pass, before: Any, after: Any, seconds: float) -> None:
-        if step.name == "vectorize":
-            before_lanes.append(before)
+    def watch(step: pass_manager.Pass, given: Any, made: Any, seconds: float) -> None:
+        if step.name in ("pack", "vectorize"):
+            before[step.name] = given
 
     with pass_manager.watched(watch):
         compiled = compile_()
@@ -36,7 +36,8 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
         tree=compiled.schedule,
         reductions={name: each for name, each in compiled.program.reductions.items() if name in compiled.scop.statements},
         program=compiled.program,
-        scalar=before_lanes[-1] if before_lanes else None,
+        unpacked=before.get("pack"),
+        scalar=before.get("vectorize"),
         notes=compiled.artifact.notes,
         options=wanted.options,
         machine=cpu.host(),

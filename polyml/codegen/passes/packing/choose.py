@@ -14,6 +14,7 @@ from polyml.codegen.passes.packing import storage
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
 from polyml.codegen.passes.packing.operands import as_single_read, scaled_operand
 from polyml.errors import ScheduleError
+from polyml.machines.cpu import CpuMachine
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather, Load
 from polyml.quasi_affine.affine import Compare, variable
@@ -52,17 +53,17 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
     if any(loop.directives.pack for loop in loops((chain[0],))):
         return _directed(context, chain, around)
     is_strip = len(chain) == 1  # each element is read once, or rows are read as they are stored
-    if is_strip and (context.sizes is None or any(map(_has_tiles, chain[0].body))):
+    if is_strip and (context.sizes is None or any(map(has_tiles, chain[0].body))):
         return []
     found: dict[tuple, _SharedCopy] = {}
-    for reads in _reads(context, chain, around):
+    for reads in reads_below(context, chain, around):
         chosen = _best(context, reads, chain, found)
         if chosen is not None:
             read, copy = chosen
             found.setdefault(copy.elements, _SharedCopy(copy)).reads.append(read)
     made = [group.whole() for group in found.values()]
     made = [copy for copy in made if not is_strip or storage.is_transposed(context, copy)]
-    made = [copy for copy in made if all(_stays_in_window(context, read, copy) for read in copy.reads)]
+    made = [copy for copy in made if all(stays_in_window(context, read, copy) for read in copy.reads)]
     level = min((copy.level for copy in made), default=0)
     return [copy for copy in made if not any(test.expr.is_constant for test in pays(context, copy, level))]
 
@@ -100,15 +101,15 @@ def _directed(context: PackingContext, chain: tuple[Loop, ...], around: tuple[En
     for level, loop in enumerate(chain):
         for name in loop.directives.pack:
             for read in _reads_of(context, name, chain, level, around):
-                copy = _candidate(context, read, chain, level)
+                copy = candidate(context, read, chain, level)
                 copy = replace(copy, panel=storage.panel(context, read, copy), is_requested=True)
                 group = found.setdefault((level, *copy.elements), _SharedCopy(copy))
                 other = packed.setdefault((read.position, read.number), loop)
                 if other is not loop:
                     raise _refused(loop, name, f"it is at loop `{other.name}`, which is around that one")
-                if _is_written(context, read, chain, level):
+                if is_written(context, read, chain, level):
                     raise _refused(loop, name, "the element that is read may be written in the same iteration")
-                if not _stays_in_window(context, read, group.copy):
+                if not stays_in_window(context, read, group.copy):
                     raise _refused(loop, name, "which elements are read cannot be told")
                 group.reads.append(read)
     deeper = [loop for loop in loops(chain[-1].body) if loop.directives.pack]
@@ -151,7 +152,9 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 # -- copies that pay -----------------------------------------------------------------------------------------------------
 
 
-def _reads(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]) -> Iterator[list[tuple[int, TileRead]]]:
+def reads_below(
+    context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]
+) -> Iterator[list[tuple[int, TileRead]]]:
     """Yields for each read below the chain a list of pairs (level, the read with its box) with the places where a copy for it may
     be filled. A level is in the list if the elements that the read accesses in one run of the body of chain[level] form a box which
     differs from iteration to iteration of chain[level]; level -1 is before all loops. Levels go from the outermost inwards.
@@ -178,7 +181,7 @@ def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
     return tuple(node for node in path if isinstance(node, Enclosing))
 
 
-def _candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
+def candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> TileCopy:
     """Returns a copy, filled in the body of chain[level], of the box of elements that a read accesses in one run of this body.
     Whether the copy pays is not decided here.
 
@@ -209,19 +212,19 @@ def _best(
             break
         if not read.window.lengths or read.reuse_loop(chain, level) is None:
             continue
-        copy = _candidate(context, read, chain, level)
+        copy = candidate(context, read, chain, level)
         known = found.get(copy.elements)
         if known is None:
             copy = replace(copy, panel=storage.panel(context, read, copy))
-            if not _fits(context, copy, read):
+            if not fits(context, copy, read):
                 continue
-            if context.sizes is not None and context.reuse_count(read, copy) < _least_uses(context, copy, read):
+            if context.sizes is not None and context.reuse_count(read, copy) < least_uses(context, copy, read):
                 break
         elif known.copy.level != level:
             continue
         else:
             copy = known.copy
-        if not _is_written(context, read, chain, level) and (best is None or _is_part(context, copy, best[1])):
+        if not is_written(context, read, chain, level) and (best is None or _is_part(context, copy, best[1])):
             best = read, copy
     return best
 
@@ -248,7 +251,7 @@ def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
     return length is None or length == whole.window.lengths[unit] or length >= long
 
 
-def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> bool:
+def is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> bool:
     """Returns whether an element may be both written and read, by the read, in one run of the body of chain[level]."""
     for instance, path in with_paths(chain[-1].body):
         write = context.program.scop.statements[instance.statement].write
@@ -260,7 +263,7 @@ def _is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...]
     return False
 
 
-def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
+def stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) -> bool:
     """Returns whether the read is proved to access only elements in the copy's box, and, if the copy has panels (the elements of
     one tile each), only those of one panel in each tile.
     """
@@ -275,7 +278,7 @@ def _stays_in_window(context: PackingContext, read: TileRead, copy: TileCopy) ->
     return context.tests.is_within(touch, read.around, lows, lengths)
 
 
-def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
+def fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
     """Returns whether the copy is worth its memory: it has more than one element, of a known number; the second cache or a quarter
     of the third one holds it; and the read accesses at least about half of its elements.
     """
@@ -287,8 +290,12 @@ def _fits(context: PackingContext, copy: TileCopy, read: TileRead) -> bool:
     extents = [context.table.affine(context.array(copy).shape[d]) for d in whole]
     if any(not e.names <= context.known_sizes.keys() for e in extents):
         return False
-    limit = max(context.machine.cache(2).size_bytes, context.machine.cache(3).size_bytes // 4)
-    return context.size_bytes(copy) <= limit
+    return context.size_bytes(copy) <= most_bytes(context.machine)
+
+
+def most_bytes(machine: CpuMachine) -> int:
+    """Returns how many bytes a copy may have."""
+    return max(machine.cache(2).size_bytes, machine.cache(3).size_bytes // 4)
 
 
 def _elements_read(context: PackingContext, read: TileRead, inside: set[str], whole: Sequence[int]) -> int:
@@ -311,7 +318,7 @@ def _elements_read(context: PackingContext, read: TileRead, inside: set[str], wh
     return total
 
 
-def _least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
+def least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
     """Returns how often each element has to be read for the copy to pay."""
     array, unit = context.array(copy), context.unit_dim(copy.window.array)
     if not isinstance(copy.value, Load):
@@ -344,8 +351,8 @@ def _is_read_in_rows(context: PackingContext, read: TileRead) -> bool:
     return along and sum(not e.names & written for e in subscripts) == 1
 
 
-def _has_tiles(node: Node) -> bool:
+def has_tiles(node: Node) -> bool:
     """Returns whether there is a loop over tiles at or below the node."""
     if isinstance(node, Instance):
         return False
-    return isinstance(node, Loop) and node.role == "tile" or any(map(_has_tiles, node.body))
+    return isinstance(node, Loop) and node.role == "tile" or any(map(has_tiles, node.body))

@@ -106,7 +106,7 @@ class _Packer:
 
         around: the loops and guards around the loop.
         """
-        chain = _tile_chain(loop)
+        chain = tile_chain(loop)
         copies = [self._declared(copy) for copy in choose.copies(self._context, chain, around)]
         if not copies:
             return (self._with_inside(chain, around),)
@@ -257,7 +257,7 @@ def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:
     return (chain[0],) if level < 0 else chain[level].body
 
 
-def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
+def tile_chain(loop: Loop) -> tuple[Loop, ...]:
     """Returns the perfect nest of loops over tiles that begins with a loop, outermost first."""
     chain, inner = [loop], loop.body
     while len(inner) == 1 and isinstance(inner[0], Loop) and inner[0].role == "tile":
