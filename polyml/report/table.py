@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
 _MOST_LINES = 3  # of a folded cell
+_JOINT = "\N{NO-BREAK SPACE}"
+_QUANTITY = re.compile(r"[-+]?[\d.,]+ \S+")
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,14 @@ class Table:
         """Returns the table's lines, the heads first, with each column as wide as its widest cell.
 
         width: the most characters of a line; None: any. Where a line would be longer, cells are folded at their spaces. Where that
-            is not enough, the columns stand in several tables, one below the other, each with the first column.
+            is not enough, the columns stand in several tables, one below the other, each with the first column. A number stays
+            next to its unit.
         """
+        joined = replace(self, rows=tuple(tuple(map(_joined, row)) for row in self.rows))
         lines: list[str] = []
-        for group in self._groups(width):
-            lines += ["", *self._lines_of(group)] if lines else self._lines_of(group)
+        for group in joined._groups(width):
+            found = [line.replace(_JOINT, " ") for line in joined._lines_of(group)]
+            lines += ["", *found] if lines else found
         return lines
 
     def _groups(self, width: int | None) -> list[dict[int, int]]:
@@ -80,13 +86,18 @@ class Table:
         return found
 
 
+def _joined(cell: str) -> str:
+    """Returns a cell, such as "32 KiB", in which a number and its unit are one word."""
+    return cell.replace(" ", _JOINT) if _QUANTITY.fullmatch(cell) else cell
+
+
 def _fits(widths: Sequence[int], width: int) -> bool:
     return sum(widths) + 2 * (len(widths) - 1) <= width
 
 
 def _least(cells: Sequence[str], most: int) -> int:
     """Returns the least width at which no word of the cells is broken, and none of them has more than three lines, or `most`."""
-    words = max((len(word) for cell in cells for word in cell.split()), default=0)
+    words = max((len(word) for cell in cells for word in cell.split(" ")), default=0)
     found = (width for width in range(words, most) if all(len(_folded(cell, width)) <= _MOST_LINES for cell in cells))
     return next(found, most)
 

@@ -56,6 +56,14 @@ def test_a_narrow_table_has_every_word_and_no_long_line(width):
         assert set(words) == set(" ".join(lines).split())
 
 
+@pytest.mark.parametrize("width", [40, 30, 24])
+def test_a_number_stays_next_to_its_unit(width):
+    rows = (("L1", "32 KiB", "154 GB/s", "303 GB/s"), ("memory of the host", "16 GiB", "32 GB/s", "57.2 GB/s"))
+    text = "\n".join(Table(("level", "size", "read, one core", "read, all 2"), rows, (True, False, False, False)).lines(width))
+    assert all(cell in text for row in rows for cell in row[1:]) and "memory of the host" not in text
+    assert all(len(line) <= width for line in text.splitlines())
+
+
 def test_a_column_too_many_stands_in_a_table_below_with_the_first_column():
     numbers = Table(
         ("name", "first", "second", "third"), (("tile", "1,000,000", "2,000,000", "3,000,000"),), (True, False, False, False)

@@ -150,7 +150,8 @@ def _levels(found: Described) -> None:
         figures = (*_figures(read, "bandwidth"), *_figures(update, "bandwidth"))
         rows.append((place, sizes.get(place, ""), *_geometry(caches.get(place)), *figures, _origin(read, update)))
     headings = (
-        "level", "size", "ways", "line", "shared by", "policy", f"read, {one}", together, f"update, {one}", together, "origin"
+        "level", "size", "ways", "line", "shared by", "policy", f"read, {one}", f"read, {together}", f"update, {one}",
+        f"update, {together}", "origin"
     )  # fmt: skip
     _table(headings, rows, right=(1, 2, 3, 4, 6, 7, 8, 9))
 
