@@ -21,6 +21,7 @@ _TITLES = {
     "step": "Order of the instances",
 }
 _MEANING = {"flow": "flow: written, then read", "anti": "anti: read, then written", "output": "output: written twice"}
+SHAPES = "●■▲◆✚▼"  # of points whose groups are told by shapes, one for each colour
 _MOST_DISTANCES = 4
 _JOINT = ",\u00a0"  # between the numbers of a vector, which stays on one line
 
@@ -67,7 +68,7 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
     elif shown.subject == TILES:
         yield "", "the schedule has no loop over tiles"
     if shown.subject in (THREADS, WAVEFRONTS):
-        yield from _of_groups(shown)
+        yield from _of_groups(shown, all(is_numbered(each, shown) for each in panels))
     for statement in dict.fromkeys(each.statement for each in panels if each.is_layer):
         yield "", f"{statement.name}: {statement.text}"
     for each in panels:
@@ -75,6 +76,8 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
             names = each.statement.iterators[: len(each.fixed)]
             told = ", ".join(f"{name} = {value}" for name, value in zip(names, each.fixed))
             yield "", f"{each.statement.name} is drawn for {told} alone"
+    if shown.meanings:
+        yield "", f"sizes: {', '.join(shown.meanings)}"
 
 
 def _of_arrows(shown: NestPicture) -> Iterator[tuple[str, str]]:
@@ -103,9 +106,10 @@ def _of_step(shown: NestPicture) -> Iterator[tuple[str, str]]:
         yield "", "this order keeps every dependence between these instances"
 
 
-def _of_groups(shown: NestPicture) -> Iterator[tuple[str, str]]:
+def _of_groups(shown: NestPicture, have_numbers: bool) -> Iterator[tuple[str, str]]:
+    """Yields what groups are. have_numbers: whether all points have the numbers of their groups beside their colours."""
     count = len({*(shown.groups or {}).values()})
-    repeat = "; colours repeat" if count > LANES else ""
+    repeat = "; colours repeat" if count > LANES and have_numbers else ""
     if shown.subject == WAVEFRONTS:
         yield "", f"{_count(count, 'phase')}, numbered in the order in which they run{repeat}"
         yield (
@@ -117,8 +121,11 @@ def _of_groups(shown: NestPicture) -> Iterator[tuple[str, str]]:
         yield "", f"numbers: iterations of the parallel {loops}, from 0 to {count - 1}, which threads share{repeat}"
     else:
         yield "", "no loop of this schedule is parallel"
+    if count and not have_numbers:
+        named = ", ".join(f"{shape} {number}" for number, shape in zip(range(count), SHAPES))
+        yield "", f"points without a number: {named}{f', and so on again from {SHAPES[0]}' if count > LANES else ''}"
     if shown.subject == THREADS and count and len(shown.groups or ()) < sum(len(each.points) for each in shown.statements):
-        yield "", "instances without a number run outside of parallel loops"
+        yield "", "pale instances without a number run outside of parallel loops"
 
 
 def _count(number: int, what: str) -> str:

@@ -19,6 +19,19 @@ DASHES = {"flow": "", "anti": "6 3", "output": "2 3", BROKEN: ""}  # so that kin
 _DASHED = {kind: f' stroke-dasharray="{dashes}"' if dashes else "" for kind, dashes in DASHES.items()}
 _CLASS = {**{kind: f"a{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong"}
 _HEADS = {**{kind: f"s{number}" for number, kind in enumerate(KINDS)}, BROKEN: "wrong-head"}
+_SHAPES: tuple[
+    tuple[tuple[float, float], ...], ...
+] = (  # of points by the lane of their group, in radii, as `nest_legends` names them
+    (),  # a circle
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.2), (1.2, 0.9), (-1.2, 0.9)),
+    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    (
+        *((-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4)),
+        *((0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4)),
+    ),
+    ((0, 1.2), (1.2, -0.9), (-1.2, -0.9)),
+)
 _MOST_TITLES = 2_000  # arrows that tell what they are where the pointer is on them
 _GAP = 1.2  # half of the pixels between the outlines of neighbouring tiles
 _HIGHEST = 200.0  # pixels of the control polygon of an arc
@@ -65,7 +78,7 @@ def axes(own: Panel) -> Iterator[str]:
 
 
 def points(own: Panel, shown: NestPicture) -> Iterator[str]:
-    """Yields a circle for each point, with its place in the order or its group where these are shown."""
+    """Yields a circle for each point, with its place in the order or its group where these are shown; a group has a shape if numbers have no room."""
     radius, last = point_radius(own, shown), max(len(shown.times or ()) - 1, 1)
     has_numbers = is_numbered(own, shown)
     for point, (x, y) in own.places.items():
@@ -83,7 +96,13 @@ def points(own: Panel, shown: NestPicture) -> Iterator[str]:
         elif time is not None:
             number, shade = time, f' style="fill-opacity:{0.15 + 0.85 * time / last:.2f}"'
             tone = "number on-dark" if time / last > 0.5 else "number"
-        yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{told}{shade}><title>{escape(hint)}</title></circle>'
+        corners = () if shown.groups is None or number is None or has_numbers else _SHAPES[lane(number)]
+        if corners:
+            way = " ".join(f"{x + radius * across:.1f},{y + radius * down:.1f}" for across, down in corners)
+            place = f'polygon class="{kind}" points="{way}"'
+        else:
+            place = f'circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+        yield f"<{place}{told}{shade}><title>{escape(hint)}</title></{place.partition(' ')[0]}>"
         if number is not None and has_numbers and number < 1000:
             yield text(x, y + 3.5, str(number), tone, anchor="middle", font=Font(9))
 

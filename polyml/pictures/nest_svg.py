@@ -14,14 +14,14 @@ from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Svg, text
 from polyml.pictures.nest_legends import caption, legend, title
 from polyml.pictures.nest_marks import arc_height, arrows, axes, markers, outlines, points, sample
-from polyml.pictures.nest_values import SCHEDULE, NestPicture, StatementPoints
+from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, NestPicture, StatementPoints
 from polyml.pictures.panels import Panel, panels
 
 WIDEST = 420.0  # of a row of panels, in pixels, so that its words are legible in a window of 400
 WIDEST_WITH_ARROWS = 640.0
 NARROWEST = 380.0  # of a picture
 TOP = 38.0
-LAYERED = (SCHEDULE,)  # subjects of which three loops are drawn in layers, with a number in each point
+LAYERED = (SCHEDULE, THREADS, WAVEFRONTS)  # subjects of which three loops are drawn in layers, with a number in each point
 _LETTER = 6.2  # pixels of a letter of a legend, at most
 _LINE = 17  # pixels from one line of words to the next
 
@@ -50,9 +50,10 @@ def nest_svg(shown: NestPicture) -> Svg:
 
 
 def _panels(statement: StatementPoints, shown: NestPicture) -> list[Panel]:
-    """Returns the panels of a statement: where tiles or numbers are shown, three loops in layers, since outlines would cross."""
+    """Returns the panels of a statement: three loops are in layers where outlines of tiles would cross, or numbers tell points apart."""
     arcs = arc_height(shown.arrows, statement, panels(statement)[0].cell) if len(statement.iterators) == 1 else 0.0
-    return panels(statement, bool(shown.tiles) or shown.subject in LAYERED, arcs)
+    has_numbers = shown.subject in LAYERED and len({*(shown.groups or {}).values()}) != 1
+    return panels(statement, bool(shown.tiles) or has_numbers, arcs)
 
 
 def _widest(shown: NestPicture) -> float:

@@ -74,6 +74,7 @@ class NestPicture:
     caption: what is said besides, such as the step.
     shared: where arrows are the subject, how many loops of the source two statements share.
     parallel: the names of the outermost parallel loops, where threads are the subject.
+    meanings: what the sizes of arrays stand for, such as "A_0 = A.shape[0]".
     """
 
     kernel: str
@@ -88,3 +89,4 @@ class NestPicture:
     caption: str = ""
     shared: Mapping[tuple[str, str], int] = field(default_factory=dict)
     parallel: tuple[str, ...] = ()
+    meanings: tuple[str, ...] = ()

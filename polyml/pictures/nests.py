@@ -13,7 +13,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.printer import access_text, statement_text
+from polyml.model.core.printer import access_text, parameter_text, statement_text
 from polyml.model.core.scop import Scop
 from polyml.model.references.direct import KINDS, DirectDependences
 from polyml.pictures.nest_groups import parallel_at, phases, threads
@@ -144,7 +144,9 @@ def _with_points(nest: Nest, subject: str, most: int) -> NestPicture:
         StatementPoints(s.name, s.iterators, statement_text(s), tuple(sorted(by_name[s.name])), stride)
         for s in scop.statements.values()
     )
-    return NestPicture(scop.name, subject, dict(nest.sizes), statements, left_out=len(everything) - len(shown))
+    meanings = tuple(parameter_text(p) for p in scop.parameters if p.array is not None and p.name in nest.sizes)
+    left_out = len(everything) - len(shown)
+    return NestPicture(scop.name, subject, dict(nest.sizes), statements, left_out=left_out, meanings=meanings)
 
 
 def _lows(instances: list[Instance]) -> dict[str, tuple[int, ...]]:

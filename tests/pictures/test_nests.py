@@ -200,11 +200,36 @@ def test_what_runs_outside_of_parallel_loops_has_no_thread():
     assert "no loop of this schedule is parallel" in polyml.plot(plain, "threads", {"A_0": 3})
 
 
+def test_groups_without_room_for_their_numbers_have_shapes():
+    def cube(A, B):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                for k in range(A.shape[2]):
+                    B[i, j, k] = A[i, j, k] + 1.0
+
+    schedule = polyml.kernel(cube).schedule("source", "f64[:,:,:]", "f64[:,:,:]").parallel("i")
+    svg = polyml.plot(schedule, "threads", {"A_0": 14, "A_1": 2, "A_2": 2})
+    shapes = {}
+    for each in elements(svg, "point"):
+        tag, corners = (
+            each.tag.rpartition("}")[2],
+            [tuple(map(float, corner.split(","))) for corner in each.get("points", "").split()],
+        )
+        outline = tuple((round(x - corners[0][0], 1), round(y - corners[0][1], 1)) for x, y in corners)
+        shapes.setdefault(int(each.get("data-group")), set()).add((tag, tuple((round(x), round(y)) for x, y in outline)))
+    assert [*sorted(shapes)] == [*range(14)] and all(len(own) == 1 for own in shapes.values())
+    assert len({*map(frozenset, shapes.values())}) == 6 and all(shapes[group] == shapes[group % 6] for group in shapes)
+    label = ElementTree.fromstring(svg).get("aria-label")
+    assert "points without a number: ● 0, ■ 1, ▲ 2, ◆ 3, ✚ 4, ▼ 5, and so on again from ●" in label
+    assert "points without a number" not in polyml.plot(schedule, "threads", {"A_0": 3, "A_1": 2, "A_2": 2})
+
+
 def test_pictures_say_in_words_what_they_show():
     root = ElementTree.fromstring(polyml.plot(polyml.kernel(seidel).schedule("source", "f64[:]", "int"), "dependences"))
     label = root.get("aria-label")
     assert root.get("role") == "img" and label.startswith("Dependences of seidel. 24 instances for A_0 = 6, T = 6.")
     assert "flow: written, then read: S0 to S0 at (0, 1), (1, -1), (1, 0)" in label
+    assert label.endswith("sizes: A_0 = A.shape[0]")
 
 
 def mirror(A):

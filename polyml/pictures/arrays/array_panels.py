@@ -12,7 +12,7 @@ from polyml.pictures.arrays.grids import Cell, Grid
 
 WIDEST = 480.0  # of a row of planes, in pixels
 LARGEST, SMALLEST, LONGEST = 16.0, 4.0, 170.0  # pixels: of a cell, and of a row of cells
-LEFT, HEAD, BELOW, RIGHT = 40.0, 40.0, 34.0, 16.0  # around the cells: for numbers and the name
+LEFT, HEAD, BELOW, RIGHT = 40.0, 40.0, 40.0, 16.0  # around the cells: for numbers and the name
 _NUMBERS = 8  # along a side at most
 
 
@@ -68,6 +68,8 @@ class PlanePanel:
                 yield text(x - 5, y + side / 2 + 3.5, str(number), "faint", anchor="end", font=Font(10))
         words = _axes_words(grid)
         yield text(self.left + LEFT, bottom + 15, words, "faint", font=Font(10))
+        if grid.step > 1:
+            yield text(self.left + LEFT, bottom + 28, f"one cell: {_elements_of(grid)} elements", "faint", font=Font(10))
 
     def cells(self, drawn: Callable[[Cell], tuple[str, str, str, str]]) -> Iterator[str]:
         """Yields a rectangle for each cell of the plane.
@@ -119,12 +121,16 @@ def extent(panels: Sequence[PlanePanel], top: float) -> tuple[float, float]:
     return max([0.0, *(each.left + each.size[0] for each in panels)]), max([top, *(each.top + each.size[1] for each in panels)])
 
 
+def _elements_of(grid: Grid) -> str:
+    """Returns how many elements a cell has, in words."""
+    return str(grid.step) if len(grid.shape) < 2 and not grid.is_wrapped else f"{grid.step} x {grid.step}"
+
+
 def notes(grids: Sequence[Grid]) -> Iterator[str]:
     """Yields what a picture leaves out or puts together of large arrays."""
     for each in grids:
         if each.step > 1:
-            width = each.step if len(each.shape) < 2 and not each.is_wrapped else f"{each.step} x {each.step}"
-            yield f"{each.array} is large: each cell stands for {width} elements"
+            yield f"{each.array} is large: each cell stands for {_elements_of(each)} elements"
         if each.planes_left_out:
             total = len(each.planes) + each.planes_left_out
             yield f"{each.array} has {total:,} planes: {len(each.planes)} at equal distances are drawn"

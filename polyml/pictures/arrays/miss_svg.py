@@ -22,6 +22,7 @@ MOST_ROWS = 80  # of the table of lines and references
 TOP, ROW, NUMBER = 60.0, 17.0, 74.0  # pixels: above all, of a row of the table, of a column of numbers
 LONGEST = 46  # characters of a line of the source that are drawn
 _SCALE = 5  # steps of the legend
+_FAINTEST = 0.18  # opacity of the fewest misses
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,10 @@ def _table(shown: MissMap, rows: Sequence[_Row], level: int) -> tuple[list[str],
     for number, row in enumerate(drawn):
         y = TOP + 20 + ROW * number
         if row.is_line:
-            share = row.numbers[1 + level] / hottest
+            shade = _shade(row.numbers[1 + level], hottest)
             hint = f"{row.numbers[1 + level]:,} of the misses"
             box = f'<rect class="heat source" x="14" y="{y - 12:.1f}" width="{left - 18:.1f}" height="{ROW - 1:.1f}"'
-            parts.append(f'{box} style="fill-opacity:{0.55 * share:.3f}"{row.attributes}><title>{hint}</title></rect>')
+            parts.append(f'{box} style="fill-opacity:{0.55 * shade:.3f}"{row.attributes}><title>{hint}</title></rect>')
         else:
             parts.append(f'<g class="reference"{row.attributes}/>')
         parts.append(
@@ -147,18 +148,26 @@ def _cell(each: ArrayMisses, layout: Grid, level: int, hottest: int, cell: Cell)
     hint = (
         f"{where}: {average:,.4g} misses of its line" if len(lines) == 1 else f"{where}: {average:,.4g} misses of a line on average"
     )
-    told += f' style="fill-opacity:{average / hottest:.3f}"'
+    told += f' style="fill-opacity:{_shade(average, hottest):.3f}"'
     return "heat", told, hint, ""
 
 
+def _shade(misses: float, hottest: int) -> float:
+    """Returns the opacity that stands for misses: 0 for none, and for few ones enough to be seen. hottest: the most misses."""
+    return _FAINTEST + (1 - _FAINTEST) * misses / hottest if misses else 0.0
+
+
 def _legend(bottom: float, hottest: int, cache: str) -> Iterator[str]:
-    """Yields samples of the scale of colours with what they stand for."""
-    x = 18.0
+    """Yields samples of the scale of colours with what they stand for: none, then from few to the most."""
+
+    def sample(x: float, shade: float) -> str:
+        return f'<rect class="cell heat" x="{x:.1f}" y="{bottom:.1f}" width="22" height="14" style="fill-opacity:{shade:.3f}"/>'
+
+    yield sample(18, 0.0)
+    yield text(46, bottom + 11, "none")
     for step in range(_SCALE):
-        share = step / (_SCALE - 1)
-        yield f'<rect class="cell heat" x="{x:.1f}" y="{bottom:.1f}" width="22" height="14" style="fill-opacity:{share:.3f}"/>'
-        x += 22
-    yield text(x + 8, bottom + 11, f"0 to {hottest:,} {cache} misses of a line of memory")
+        yield sample(84 + 22 * step, _FAINTEST + (1 - _FAINTEST) * step / (_SCALE - 1))
+    yield text(84 + 22 * _SCALE + 8, bottom + 11, f"few to {hottest:,} {cache} misses of a line of memory")
 
 
 def _words(shown: MissMap, grids: Sequence[Grid], rows: Sequence[_Row], level: int) -> Iterator[str]:
@@ -168,7 +177,7 @@ def _words(shown: MissMap, grids: Sequence[Grid], rows: Sequence[_Row], level: i
     array = max(shown.arrays, key=lambda each: each.total(level), default=None)
     if array is not None and array.total(level):
         yield f"most misses: {array.array}, {array.total(level):,}"
-    yield "exact for one thread and loops without vectors; shades are in proportion to misses"
+    yield "exact for one thread and loops without vectors; empty: no miss; the stronger the shade, the more"
     yield from notes(grids)
     if len(rows) > MOST_ROWS:
         yield f"of the source's lines and references, {MOST_ROWS} of {len(rows)} rows are shown"

@@ -145,4 +145,4 @@ def _words(shown: FusionGraph) -> Iterator[str]:
     groups = "no nests are fused" if not fused else f"{fused} group{'s' if fused > 1 else ''} of fused ones (thick border)"
     yield f"{shown.nests} nest{'s' if shown.nests != 1 else ''} in the source; {groups}"
     yield "arrows: elements that one nest writes last before another reads them"
-    yield "moved: each element once, and each written one once more"
+    yield "bytes moved at least: each element comes from memory once, and a written one goes back once"

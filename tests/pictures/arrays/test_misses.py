@@ -155,6 +155,18 @@ def test_the_picture_says_which_array_misses_most_and_in_which_level():
     assert 'data-line="' in svg and "C[i, j] = C[i, j] + A[i, k] * B[k, j]" in svg
 
 
+def test_few_misses_are_told_from_none_and_from_many():
+    svg = polyml.plot(of_gemm(), "misses", {"C_0": 40, "C_1": 40, "A_1": 40}, caches="2K:8:64")
+    shades: dict[str, set[float]] = {}
+    for each in ElementTree.fromstring(svg).iter():
+        if each.get("data-element"):
+            array = each.get("data-element").partition("[")[0]
+            shades.setdefault(array, set()).add(float(re.search(r"fill-opacity:([\d.]+)", each.get("style"))[1]))
+    assert 0.15 < max(shades["C"]) < 0.3 < 0.9 < max(shades["B"]) <= 1.0  # C misses once a line, B for each row of C
+    both = polyml.plot(of_gemm(), "misses", {"C_0": 40, "C_1": 40, "A_1": 40}, at="L2", caches="2K:8:64,64K:8:64")
+    assert "none" in both and "one cell: 2 x 2 elements" in both
+
+
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ConfigError, match="at= does not take 'L9' here"):
         polyml.plot(of_gemm(), "misses", SIZES, at="L9")
