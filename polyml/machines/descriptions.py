@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
+from polyml.drawing.tables import html_table
 from polyml.errors import ConfigError
 from polyml.machines.cpu import CpuMachine
+from polyml.machines.machine_table import facts
+from polyml.machines.units import shown
 
 VERSION = 1  # the form of `data`
 ORIGINS = ("measured", "manual", "estimate")
@@ -159,6 +162,25 @@ class Described:
         """Returns the whole description as plain data, for JSON."""
         return {"version": VERSION, "kind": type(self).__name__.lower(), **asdict(self)}
 
+    def rates(self) -> Iterator[tuple[str, Rate, str]]:
+        """Yields each rate that is known with its name, such as "f64" or "L1 read", and the kind of its unit, a key of `units.UNITS`."""
+        found = [("frequency", self.frequency_hz, "frequency")]
+        found += [(peak.number, peak.flop_per_s, "operations") for peak in self.peaks]
+        for place in self.bandwidths:
+            found += [(f"{place.place} read", place.read_bytes_per_s, "bandwidth")]
+            found += [(f"{place.place} update", place.update_bytes_per_s, "bandwidth")]
+        yield from (each for each in found if each[1] != Rate())
+
+    def _repr_html_(self) -> str:
+        """Returns what it has and its rates as tables, which notebooks show."""
+        rows = []
+        for what, rate, kind in self.rates():
+            one, together = ("" if each is None else shown(each.value, kind) for each in (rate.one, rate.all))
+            known = rate.one or rate.all
+            rows.append((what, one, together, "" if known is None else ": ".join(filter(None, (known.origin, known.source)))))
+        heads = ("rate", "one part", f"all {self.parts:,}", "source")
+        return html_table(self.name, ("what", "value"), facts(self)) + html_table("", heads, rows)
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -244,6 +266,10 @@ class Gpu(Described):
     def threads_per_multiprocessor(self) -> int:
         """Returns how many threads a multiprocessor holds at most."""
         return self.warps_per_multiprocessor * self.threads_per_warp
+
+    def rates(self) -> Iterator[tuple[str, Rate, str]]:
+        yield from super().rates()
+        yield from ((f"{peak.number}, matrix units", peak.flop_per_s, "operations") for peak in self.tensor_peaks)
 
     def tensor_peak(self, number: str, used: int = 0) -> Figure | None:
         """Returns the operations per second of the units that multiply matrices, of `used` multiprocessors; None: not known.
