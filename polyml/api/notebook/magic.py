@@ -49,7 +49,7 @@ def run(shell: Any, line: str, cell: str) -> object:
     """
     options = read(line)
     text = "\n" + shell.input_transformer_manager.transform_cell(cell)  # the line %%polyml is the first one
-    file = shell.compile.cache(text, shell.execution_count, "\n" + cell)
+    file = shell.compile.cache(text, _number(shell, cell), "\n" + cell)
     body = _parsed(text, file)
     if not any(isinstance(node, ast.FunctionDef) for node in body):
         raise ConfigError("a cell of %%polyml defines a function, and this one does not", notes=["write the kernel with `def`"])
@@ -67,6 +67,15 @@ def run(shell: Any, line: str, cell: str) -> object:
     for each in _shown({name: shell.user_ns[name] for name in names}, options):
         _display(each)
     return result
+
+
+def _number(shell: Any, cell: str) -> int:
+    """Returns the number that the user sees beside the cell that runs.
+
+    `execution_count` is that number before IPython 9, and the next cell's since, where the cell is kept in the history.
+    """
+    kept = shell.history_manager.input_hist_raw
+    return len(kept) - 1 if cell.strip() and cell.strip() in kept[-1] else shell.execution_count
 
 
 def _parsed(text: str, file: str) -> list[ast.stmt]:

@@ -96,6 +96,18 @@ def test_what_is_wrong_is_said_without_polymls_frames(cell, text, message):
     assert str(Path(polyml.__file__).parent) not in printed and "a defect of polyml" not in printed
 
 
+@pytest.mark.parametrize("before", [0, 2])
+def test_places_have_the_number_of_the_cell_that_holds_them(cell, before):
+    """The number that stands beside the cell: each cell that ran before it counts once."""
+    for _ in range(before):
+        cell("1 + 1")
+    cell("%%polyml\n" + DOUBLE.replace("A[i] *=", "A[i + 1] *="))
+    result, _ = cell("import numpy as np\ndouble(np.ones(5))")
+    assert f"Cell In[{before + 1}]:4:9: error: " in str(result.error_in_exec)
+    result, _ = cell("%%polyml\ndef f(:\n")
+    assert str(result.error_in_exec).startswith(f"Cell In[{before + 3}]:2:7: error: ")
+
+
 def test_the_magic_goes_when_the_extension_goes(shell, cell):
     cell("%unload_ext polyml")
     _, printed = cell(f"%%polyml\n{DOUBLE}")
