@@ -72,7 +72,7 @@ def legend(shown: NestPicture, panels: Sequence[Panel]) -> Iterator[tuple[str, s
     for statement in dict.fromkeys(each.statement for each in panels if each.is_layer):
         yield "", f"{statement.name}: {statement.text}"
     for each in panels:
-        if each.fixed and not each.is_layer:
+        if each.fixed and each.statement.points and not each.is_layer:
             names = each.statement.iterators[: len(each.fixed)]
             told = ", ".join(f"{name} = {value}" for name, value in zip(names, each.fixed))
             yield "", f"{each.statement.name} is drawn for {told} alone"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import islpy as isl
 
@@ -36,6 +37,8 @@ from polyml.schedule.tree import loop_tree
 MOST = 2_000  # instances of a picture
 MOST_ARROWS = 10_000
 
+_ISL_OPERATIONS = 4_000_000
+
 
 @dataclass(frozen=True)
 class Nest:
@@ -61,8 +64,13 @@ class Nest:
 
     @cached_property
     def _pairs(self) -> dict[str, isl.UnionMap]:
-        found = DirectDependences(self.scop, access_text)
-        return {kind: found.pairs(kind) for kind in KINDS}
+        try:
+            with polyhedra.budget(_ISL_OPERATIONS):  # for all sizes: what takes less time where subscripts are simple
+                found = DirectDependences(self.scop, access_text)
+                return {kind: found.pairs(kind) for kind in KINDS}
+        except polyhedra.BudgetExceeded:
+            found = DirectDependences(self.scop, access_text, self.sizes)
+            return {kind: found.pairs(kind) for kind in KINDS}
 
     @cached_property
     def shared(self) -> dict[tuple[str, str], int]:
@@ -158,5 +166,8 @@ def _lows(instances: list[Instance]) -> dict[str, tuple[int, ...]]:
 
 
 def parameters(scop: Scop) -> tuple[str, ...]:
-    """Returns the names of the sizes on which the instances depend."""
-    return tuple(polyhedra.parameter_names(scop.domain))
+    """Returns the names of the sizes on which the instances depend, and of those on which the elements that they touch do, such as A_0
+    of `A[-1]`.
+    """
+    touched = (polyhedra.used_parameters(access.relation) for s in scop.statements.values() for access in (s.write, *s.reads))
+    return tuple(dict.fromkeys(chain(polyhedra.parameter_names(scop.domain), *touched)))

@@ -126,7 +126,9 @@ def panels(statement: StatementPoints, in_layers: bool = False, arcs: float = 0.
     hidden = max(len(statement.iterators) - DRAWN, 0)
     if in_layers and len(statement.iterators) == DRAWN and len(layers := sorted({p[:1] for p in statement.points})) <= MOST_LAYERS:
         return [Panel(statement, each, True) for each in layers]
-    if not hidden or not statement.points:
+    if not statement.points:
+        return [Panel(statement, (0,) * hidden)]
+    if not hidden:
         return [Panel(statement, (), arcs=arcs if len(statement.iterators) == 1 else 0.0)]
     outer = sorted({p[:hidden] for p in statement.points})
     return [Panel(statement, outer[len(outer) // 2])]

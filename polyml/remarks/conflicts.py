@@ -28,8 +28,10 @@ def conflict(broken: isl.UnionMap, scop: Scop, loops: Sequence[SourceLoop]) -> C
     found = polyhedra.witness(broken)
     if found is None:
         raise ValueError("there is no pair of instances")
+    if polyhedra.fix(_of_calls(scop), dict(found.sizes)).is_empty():  # of no call, if there is one of a call
+        found = polyhedra.witness(broken.intersect_params(_of_calls(scop))) or found
     source, sink = found.instances
-    sizes = dict(found.sizes)
+    sizes = _with_sizes_of_accesses(dict(found.sizes), scop, (source[0], sink[0]))
     for (first, is_write), (second, also), element in _meetings(scop, source, sink, sizes):
         kind = _KINDS.get((is_write, also))
         if kind is not None:
@@ -43,6 +45,29 @@ def conflict(broken: isl.UnionMap, scop: Scop, loops: Sequence[SourceLoop]) -> C
                 sizes=sizes,
             )
     raise ValueError(f"{instance_text(source)} and {instance_text(sink)} touch no element that one of them writes")
+
+
+def _of_calls(scop: Scop) -> isl.Set:
+    """Returns { : ... }, the parameters of calls that pass the checks of bounds at entry."""
+    return polyhedra.subtracted(scop.context, [check.violated for check in scop.checks if check.kind == "bounds" and not check.may])
+
+
+def _with_sizes_of_accesses(sizes: dict[str, int], scop: Scop, names: Sequence[str]) -> dict[str, int]:
+    """Returns sizes with those too that the accesses of some statements need, such as A_1 of `A[i, -1]`: the least of a call.
+
+    names: the statements.
+    """
+    relations = [access.relation for name in names for access, _ in _accesses(scop.statements[name])]
+    used = dict.fromkeys(name for relation in relations for name in polyhedra.used_parameters(relation))
+    missing = [name for name in used if name not in sizes]
+    if not missing:
+        return sizes
+    region = polyhedra.fix(_of_calls(scop), sizes)
+    if region.is_empty():  # accesses that depend on data are not checked at entry
+        region = polyhedra.fix(scop.context, sizes)
+    found = polyhedra.witness(polyhedra.parameters_as_set(region, missing))
+    values = found.instances[0][1] if found is not None else (1,) * len(missing)
+    return {**sizes, **dict(zip(missing, values))}
 
 
 def _meetings(

@@ -14,7 +14,7 @@ from polyml.codegen.passes.packing.refusals import Refusal, refusals
 from polyml.config import Options
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
-from polyml.model.core.reductions import Reduction, relaxed_validity
+from polyml.model.core.reductions import Reduction, relaxed, relaxed_validity
 from polyml.model.core.scop import Scop, Statement
 from polyml.remarks.conflicts import conflict
 from polyml.remarks.lanes import LanePrice, Prices, lane_prices
@@ -56,7 +56,10 @@ class OrderFacts:
     @cached_property
     def summed(self) -> frozenset[str]:
         """Returns the statements some of whose updates may run in any order although they are of one element."""
-        return frozenset(polyhedra.set_names(self.dependences.validity.subtract(self.relaxed).domain()))
+        if not self.reductions:
+            return frozenset()
+        free = self.dependences.validity.intersect(relaxed(self.scop, self.reductions))  # what `self.relaxed` leaves out
+        return frozenset(polyhedra.set_names(free.domain()))
 
     def told(self, names: Iterable[str]) -> str:
         """Returns the names of statements with their lines of the source, "S0 (line 4), S1 (line 5)"."""

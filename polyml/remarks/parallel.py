@@ -67,10 +67,14 @@ def _share(facts: Facts, loop: SourceLoop, first: ScheduledLoop) -> str:
 
 
 def _inside(facts: Facts, loop: SourceLoop, first: ScheduledLoop) -> str:
-    """Returns inside of which loops of the schedule that count the loop too its iterations go to threads; "" for none."""
-    around = [
-        each.loop.name for each in facts.running(loop) if each.path != first.path and each.path == first.path[: len(each.path)]
-    ]
+    """Returns inside of which loops of the schedule the iterations go to threads: those that count the loop too, or, where iterations of
+    the loop depend on each other, all that keep them in order; "" for none.
+    """
+    outside = [each for each in facts.scheduled if each.path != first.path and each.path == first.path[: len(each.path)]]
+    own = {each.path for each in facts.running(loop)}
+    around = [each.loop.name for each in outside if each.path in own]
+    if not around and not among(loop.carried(facts.relaxed), first.runs(loop)).is_empty():
+        around = [each.loop.name for each in outside]
     return f", within an iteration of the schedule's {' and '.join(f'`{name}`' for name in around)}" if around else ""
 
 

@@ -342,6 +342,21 @@ def _shapes(arguments: tuple) -> list[tuple[int, ...]]:
     return [getattr(argument, "shape", ()) for argument in arguments]
 
 
+def _shown(function: FunctionType, program: Program) -> Callable:
+    """What polyml shows of the program is compared with its instances; then it runs as compiled."""
+    from tests.fuzz.shown import check
+
+    check(function, program)
+    return _compiled(threads=1, fp="strict")(function, program)
+
+
+def _library(function: FunctionType, program: Program) -> Callable:
+    """A library that is built for C, loaded again."""
+    from tests.fuzz.libraries import loaded
+
+    return loaded(function, program)
+
+
 def trace(error: Exception) -> str:
     """The message, and the innermost frames of the traceback."""
     frames = traceback.format_exception(type(error), error, error.__traceback__)
@@ -363,6 +378,10 @@ _SCRIPTS = (  # take as long as all others together
     Engine("script-sums", _scripted("reassociate"), reorders=True),
     Engine("script-launches", _scripted_launches),
 )
+_SHOWN = (  # half a second for each program, and a second for each library
+    Engine("shown", _shown),
+    Engine("library", _library),
+)
 _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
     Engine("opencl", _on_device(in_turn=False)),
     Engine("opencl-in-turn", _on_device(in_turn=True)),
@@ -374,4 +393,4 @@ _DEVICES = (  # where OpenCL has a device, or CUDA one or its emulator
 )
 NAMES = tuple(engine.name for engine in _ALL)
 SCRIPTS = tuple(engine.name for engine in _SCRIPTS)
-ENGINES = {engine.name: engine for engine in (*_ALL, *_SCRIPTS, *_DEVICES)}
+ENGINES = {engine.name: engine for engine in (*_ALL, *_SCRIPTS, *_SHOWN, *_DEVICES)}

@@ -304,3 +304,43 @@ def test_pictures_are_legible_in_a_window_of_400_pixels():
     for subject in ("domain", "schedule", "tiles", "dependences"):
         root = ElementTree.fromstring(polyml.plot(source, subject, {"A_0": 40, "T": 12}))
         assert float(root.get("width")) <= 440, subject
+
+
+def moved_back(A, B):
+    for i in range(B.shape[0]):
+        A[i - 1] = A[i - 1] + A[-1] + B[i]
+
+
+def test_sizes_that_only_subscripts_depend_on_are_given_too():
+    """A[-1] is A[A_0 - 1], and no loop depends on A_0."""
+    schedule = polyml.kernel(moved_back, cache=False).schedule("source", "f64[:]", "f64[:]")
+    sizes = {"B_0": 4, "A_0": 6}
+    assert {*parameters(schedule.problem.scop)} == {*sizes}
+    svg = polyml.plot(schedule, "dependences", sizes)
+    arrows = {(each.get("data-kind"), each.get("data-source"), each.get("data-sink")) for each in elements(svg, "arrow")}
+    assert arrows == direct(schedule.problem.scop, sizes)
+    assert arrows == {("flow", "S0[0]", f"S0[{i}]") for i in (1, 2, 3)}
+
+
+def test_arrows_are_the_same_where_isl_takes_too_long_for_all_sizes(monkeypatch):
+    def drawn():
+        schedule = polyml.kernel(seidel).schedule("source", "f64[:]", "int")
+        return {each.get("d") for each in elements(polyml.plot(schedule, "dependences", {"A_0": 7, "T": 3}), "arrow")}
+
+    for_all = drawn()
+    monkeypatch.setattr("polyml.pictures.nests._ISL_OPERATIONS", 10)
+    assert drawn() == for_all and for_all
+
+
+def test_a_statement_of_four_loops_that_never_runs_is_drawn():
+    def deep(A):
+        for i in range(A.shape[0]):
+            for j in range(i):
+                for k in range(j):
+                    for l in range(k):
+                        A[i] += A[l]
+
+    schedule = polyml.kernel(deep).schedule("source", "f64[:]")
+    svg = polyml.plot(schedule, "domain", {"A_0": 3})
+    assert elements(svg, "point") == [] and "is drawn for" not in svg
+    assert elements(polyml.plot(schedule, "domain", {"A_0": 5}), "point")

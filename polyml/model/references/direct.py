@@ -10,9 +10,10 @@ output  { S[i] -> T[j] : T[j] is the next to write the element that S[i] writes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import islpy as isl
 
@@ -22,6 +23,7 @@ from polyml.model.core.scop import Access, Scop, Statement
 from polyml.schedule.tree import loop_tree
 from polyml.source import Loc
 
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
 KINDS = ("flow", "anti", "output")
 _DIFFERENCES = {"<": "{ [d] : d > 0 }", "=": "{ [0] }", ">": "{ [d] : d < 0 }"}
 
@@ -74,10 +76,11 @@ class DirectDependences:
 
     scop: the SCoP.
     text: makes the text of a reference.
+    sizes: values of parameters for which alone they are found, which takes less time; {}: for all.
     """
 
-    def __init__(self, scop: Scop, text: Callable[[Access], str]) -> None:
-        self._scop = scop
+    def __init__(self, scop: Scop, text: Callable[[Access], str], sizes: Mapping[str, int] = NO_SIZES) -> None:
+        self._scop, self._sizes = scop, sizes
         self._references = {f"{s.name}_at{k}": _reference(s, a, k == 0, text) for s in scop.statements.values() for k, a in _all(s)}
 
     def of(self, kind: str) -> tuple[ReferenceDependence, ...]:
@@ -132,7 +135,8 @@ class DirectDependences:
 
     def _tagged(self, is_write: bool) -> isl.UnionMap:
         """Returns the accesses { S_at1[i] -> A[i] }, where each reference has instances of its own."""
-        return _union(_renamed(each.relation, name) for name, each in self._references.items() if each.is_write is is_write)
+        own = ((name, each.relation) for name, each in self._references.items() if each.is_write is is_write)
+        return _union(_renamed(polyhedra.fix(relation, self._sizes), name) for name, relation in own)
 
     @cached_property
     def _times(self) -> isl.UnionMap:
