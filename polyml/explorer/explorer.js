@@ -709,8 +709,8 @@ async function begin() {
   const data = JSON.parse(byId("data").textContent);
   document.querySelector("main").hidden = false;
   const explorer = window.explorer = new Explorer(data);
-  performance.mark("usable");
   explorer.later = explorer.complete();
+  performance.mark("usable");
   await explorer.later;
 }
 

@@ -87,6 +87,24 @@ def test_a_click_is_answered_at_once_and_marks_all_panes(chromium, saved, name):
     assert shown.run("document.querySelectorAll('.marked').length") == 0
 
 
+def test_a_click_before_all_panes_are_filled_marks_them_once_they_are(chromium, saved):
+    """The first frame waits for neither code nor steps; what is selected and dragged until then holds."""
+    shown = chromium.page()
+    shown.ask("Page.enable")
+    early = """(() => { const mark = performance.mark.bind(performance); performance.mark = (name) => { mark(name);
+      document.querySelector('#loops [data-pick="s:S1"]').click();
+      window.before = [document.querySelectorAll("#llvm .line").length, document.querySelectorAll("#picture .marked").length];
+      window.explorer.attempt('tile({"k": 2})'); }; })()"""
+    shown.ask("Page.addScriptToEvaluateOnNewDocument", source=early)
+    shown.open(saved("gemm")[2].as_uri())
+    lines, marked = shown.run("window.before")
+    assert lines == 0 and marked > 0
+    status(shown, 'tile({"k": 2}) is legal')
+    for pane in ("picture", "ast", "llvm", "tree"):
+        assert shown.run(f"document.querySelectorAll('#{pane} .marked').length") > 0, pane
+    assert shown.run("document.querySelector('#text').value") == saved("gemm")[1].tile({"k": 2}).text
+
+
 @pytest.mark.parametrize("name", ["gemm", "jacobi_2d"])
 def test_points_and_arrows_are_those_of_the_page_s_data(chromium, saved, name):
     """The data are compared with all accesses in test_dependences and test_placing."""
