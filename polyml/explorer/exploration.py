@@ -21,6 +21,7 @@ from polyml.pictures.nests import parameters
 from polyml.polyhedra.parameters import at_sizes
 from polyml.polyhedra.points import points
 from polyml.schedule.script.schedule import Schedule
+from polyml.source import reader_name
 
 FORMAT = 1
 MOST_POINTS = 800  # of a picture for sizes that nobody asked for
@@ -151,7 +152,7 @@ def usual_sizes(scop: Scop) -> tuple[dict[str, int], ...]:
 def _source(scop: Scop, source: source_marks.Source) -> Data:
     found = source_marks.spans(scop, source)
     return {
-        "file": source.file,
+        "file": reader_name(source.file),
         "first": source.first_line,
         "lines": [line.rstrip("\n") for line in source.lines],
         "spans": [[span.line, span.begin, span.end, span.mark] for span in found],

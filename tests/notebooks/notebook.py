@@ -46,8 +46,10 @@ def sources(notebook: dict, kind: str) -> list[str]:
 
 
 def python(source: str) -> str:
-    """The Python text of a code cell: the body of a cell under a magic, and cells without one as they are."""
-    return source.partition("\n")[2] if source.startswith("%%") else source
+    """The Python text of a code cell: the body of a cell under a magic, nothing of a line magic, and cells without one as they are."""
+    if source.startswith("%%"):
+        return source.partition("\n")[2]
+    return "" if source.startswith("%") else source
 
 
 def imported(source: str) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Font, Svg, path, rect, text
@@ -14,12 +15,13 @@ from polyml.polyhedra.points import Instance, instance_text
 
 MOST = 2_000  # cells of a picture
 ACROSS, DOWN = 64, 64  # iterations that are drawn along x and along y at most
-TOP, LEFT, LINE = 60.0, 52.0, 17.0
-LARGEST, SMALLEST, LONGEST = 24.0, 6.0, 410.0  # pixels: of a cell, and of a row of cells
-NUMBERED = 22.0  # pixels of a cell in which the thread's number has room
+LEFT, LINE = 52.0, 17.0
+LARGEST, SMALLEST, LONGEST = 24.0, 5.0, 336.0  # pixels: of a cell, and of a row of cells, which is legible in a window of 400
+NUMBERED = 20.0  # pixels of a cell in which the thread's number has room
 SHADES = (0.16, 0.42, 0.68, 0.94)  # of warps, again from the first where there are more
 _CHARACTER = 6.4
-_BOX = (140.0, 60.0)  # pixels of the largest box of shared memory
+_BOX = (90.0, 60.0)  # pixels of the largest box of shared memory
+_LETTERS = 60  # of a line of words
 _NAMED = 3  # instances of a cell that its hint names
 
 
@@ -40,11 +42,15 @@ def gpu_svg(shown: GpuBlocks, most: int = MOST) -> Svg:
     """Returns the SVG picture of the blocks of launches. most: how many cells it has."""
     title = f"Blocks and threads of {shown.kernel}"
     caption = f"which thread of each launch runs which iteration{sizes_text(shown.sizes)}"
-    parts, y, width = [*heading(title, caption)], TOP, heading_width(title, caption)
+    parts, y, width = [heading(title, "")[0]], 41.0, heading_width(title, "")
+    for line in wrap(caption, _LETTERS):
+        parts.append(text(14, y, line, "caption faint"))
+        y += LINE
+    y += 4
     words: list[str] = []
     share = max(most // max(len(shown.launches), 1), 64)
     for launch in shown.launches:
-        lines = [*_lines(launch)]
+        lines = [part for line in _lines(launch) for part in wrap(line, _LETTERS)]
         for line in lines:
             parts.append(text(14, y, line, "mono" if line is lines[0] else "faint", font=Font(12)))
             width = max(width, 30 + (7.3 if line is lines[0] else _CHARACTER) * len(line))
@@ -60,14 +66,18 @@ def gpu_svg(shown: GpuBlocks, most: int = MOST) -> Svg:
         width = max(width, reach, right, *(30 + _CHARACTER * len(line) for line in told or [""]))
         words += [*lines, *told]
         y += 22
-    legend = "thick lines: blocks; numbers: a thread's along x and y; shades: warps 0, 1, 2, 3 of a block, and so on again"
-    parts.append(text(14, y, legend, "faint"))
+    numbers = "numbers: a thread's along x and y; " if any('class="number' in part for part in parts) else ""
+    legend = f"thick lines: blocks; {numbers}shades: warps 0, 1, 2, 3 of a block, and so on again"
+    for line in wrap(legend, _LETTERS):
+        parts.append(text(14, y, line, "faint"))
+        width = max(width, 30 + _CHARACTER * len(line))
+        y += LINE
+    y -= LINE
     for number, shade in enumerate(SHADES):
         parts.append(
             f'<rect class="cell heat" x="{14 + 22 * number}" y="{y + 8:.1f}" width="20" height="12" style="fill-opacity:{shade}"/>'
         )
     y += 22
-    width = max(width, 30 + _CHARACTER * len(legend))
     return picture(parts, width, y + 14, f"{title}. {caption}. {'; '.join([*words, legend])}.", "gpu")
 
 
@@ -182,11 +192,7 @@ def _boxes(shared: tuple[SharedBox, ...], top: float) -> tuple[list[str], float,
         first = f"{each.array}: {words} elements, {each.size_bytes:,} bytes" + (
             f" in {each.slots} copies" if each.slots > 1 else ""
         )
-        second = (
-            f"what {each.chunk} iterations of a thread's loop read at a time"
-            if each.loop
-            else "copied once, before the threads begin"
-        )
+        second = f"read by {each.chunk} iterations of a thread's loop" if each.loop else "copied once, before the threads begin"
         parts += [text(LEFT + width + 10, y + 11, first), text(LEFT + width + 10, y + 26, second, "faint")]
         right = max(right, LEFT + width + 20 + _CHARACTER * max(len(first), len(second)))
         y += max(height, 30) + 8

@@ -235,7 +235,11 @@ def test_wavefronts_are_of_a_slice_with_points():
 def test_utilisation_has_a_step_for_every_change(report):
     """The bars' area in pixels is the instances' share of all."""
     root = ElementTree.fromstring(report.pictures()["utilisation"])
-    (bar,) = of_class(root, "bar")
+    bar, _ = of_class(root, "bar")  # and its sample in the legend
+    assert float(root.get("width")) <= 440 and {"runs an instance", "shifted out"} <= {
+        words(each) for each in root.iter(f"{SVG}text")
+    }
+    assert "shifted in" not in {words(each) for each in root.iter(f"{SVG}text")}
     steps = [(k, float(v)) for k, v in re.findall(r"([MVH])([\d.]+)", bar.get("d"))]
     bottom = float(re.match(r"M[\d.]+,([\d.]+)", bar.get("d"))[1])
     x, y, area = steps[0][1], bottom, 0.0

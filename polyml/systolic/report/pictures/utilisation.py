@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
 
-from polyml.drawing.style import PHASES, heading, picture
+from polyml.drawing.style import CHARACTER, PHASES, heading, picture
 from polyml.drawing.svg import Font, Svg, path, rect, text
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.text import mapping_text
 from polyml.systolic.simulate.activity import Activity
 
-WIDTH, HEIGHT = 720, 250
-LEFT, RIGHT, TOP, BOTTOM = 56, 30, 58, 48
+WIDTH, HEIGHT = 440, 272
+LEFT, RIGHT, TOP, BOTTOM = 56, 30, 58, 70
 TICKS = (1, 2, 5)
 MOST_STARTS = 24  # of folds, that are drawn
 
@@ -39,6 +39,7 @@ def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg
         if phase != "compute" and first < last:
             parts.append(_band(phase, first, last, cycles))
     parts.append(path(_area(_averages(found.active, together), units, cycles / together), "bar active"))
+    parts += _legend([phase for phase, first, last in found.phases if first < last])
     for start in found.starts[1:] if len(found.starts) <= MOST_STARTS else ():
         parts.append(path(f"M{_x(start, cycles):.1f},{TOP} V{HEIGHT - BOTTOM}", "axis", dashes="3 4"))
     if marked:
@@ -75,7 +76,7 @@ def _axes(units: int, cycles: int) -> Iterator[str]:
         x = _x(value, cycles)
         yield path(f"M{x:.1f},{HEIGHT - BOTTOM} v4", "axis")
         yield text(x, HEIGHT - BOTTOM + 18, f"{value:,}", "faint", anchor="middle")
-    yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "cycles", font=Font(13), anchor="middle")
+    yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 36, "cycles", font=Font(13), anchor="middle")
 
 
 def _parts(most: int) -> list[int]:
@@ -97,6 +98,19 @@ def _band(phase: str, first: int, last: int, cycles: int) -> str:
     """
     x, end = _x(first, cycles), _x(last, cycles)
     return f'<g class="{phase}"><title>{PHASES[phase]}</title>{rect(x, TOP, end - x, HEIGHT - BOTTOM - TOP)}</g>'
+
+
+def _legend(phases: Sequence[str]) -> Iterator[str]:
+    """Yields a sample of the curve and of the bands, with what each means."""
+    x, y = 14.0, HEIGHT - 14.0
+    for phase in ("active", *(name for name in PHASES if name in phases and name not in ("active", "idle"))):
+        yield (
+            f'<g class="{phase}">{rect(x, y - 11, 14, 14)}</g>'
+            if phase != "active"
+            else path(f"M{x},{y - 11}h14v14h-14z", "bar active")
+        )
+        yield text(x + 20, y, PHASES[phase], "faint")
+        x += 40 + CHARACTER * len(PHASES[phase])
 
 
 def _averages(active: np.ndarray, together: int) -> np.ndarray:
