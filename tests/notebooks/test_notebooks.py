@@ -19,9 +19,23 @@ _SVG = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 _LONGEST_CELL, _WIDEST = 20, 88  # lines of a cell, characters of a line
 
 
+@pytest.fixture(scope="module")
+def shown():
+    """What the cells of a notebook show, by the first letters of its name; each is run once."""
+    found = {}
+
+    def of(name):
+        (path,) = (each for each in paths() if each.name.startswith(name))
+        if name not in found:
+            found[name] = run(path)
+        return found[name]
+
+    return of
+
+
 @NOTEBOOKS
-def test_a_notebook_runs_and_its_pictures_show_what_the_sets_are(path):
-    cells = run(path)
+def test_a_notebook_runs_and_its_pictures_show_what_the_sets_are(shown, path):
+    cells = shown(path.name[:2])
     found = [picture for cell in cells for output in cell.pictures for picture in _SVG.findall(output)]
     assert len(found) >= 3
     for picture in found:
@@ -38,18 +52,6 @@ def test_a_notebook_runs_and_its_pictures_show_what_the_sets_are(path):
         else:
             assert not nests, f"nothing says what this picture has to show:\n{cell.source}"
     assert compared
-
-
-@pytest.fixture(scope="module")
-def shown():
-    """What the cells of a notebook show, by the beginning of its name."""
-    found = {}
-
-    def of(name):
-        (path,) = (each for each in paths() if each.name.startswith(name))
-        return found.setdefault(name, run(path))
-
-    return of
 
 
 def test_the_first_notebook_uses_the_magic(shown):
