@@ -11,6 +11,7 @@ from polyml.drawing.svg import Font, path, text
 from polyml.pictures.arrays.grids import Cell, Grid
 
 WIDEST = 480.0  # of a row of planes, in pixels
+LETTERS = 60  # of a line of words below a picture, which is legible in a window of 400 pixels
 LARGEST, SMALLEST, LONGEST = 16.0, 4.0, 170.0  # pixels: of a cell, and of a row of cells
 LEFT, HEAD, BELOW, RIGHT = 40.0, 40.0, 40.0, 16.0  # around the cells: for numbers and the name
 _NUMBERS = 8  # along a side at most

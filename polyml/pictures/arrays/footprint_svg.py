@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from html import escape
+from textwrap import wrap
 
 from polyml.drawing.rows import in_rows
 from polyml.drawing.style import heading, heading_width, picture
 from polyml.drawing.svg import Svg, text
-from polyml.pictures.arrays.array_panels import WIDEST, PlanePanel, extent, notes
+from polyml.pictures.arrays.array_panels import LETTERS, WIDEST, PlanePanel, extent, notes
 from polyml.pictures.arrays.footprints import ArrayFootprint, Footprints
 from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
 from polyml.pictures.sizes_text import sizes_text
@@ -26,11 +27,16 @@ def footprint_svg(shown: Footprints, most: int = MOST) -> Svg:
     caption = f"elements that are read and written{sizes_text(shown.sizes)}"
     share = most // max(len(shown.arrays), 1)
     drawn = [(each, grid(each.array, each.shape, share)) for each in shown.arrays]
-    parts = [*heading(title, caption)]
+    captions, top = wrap(caption, LETTERS), TOP
+    parts = [heading(title, "")[0]]
+    for line in captions:
+        parts.append(text(14, top - 19, line, "caption faint"))
+        top += 17
+    top -= 17
     panels: list[PlanePanel] = []
     for each, layout in drawn:
         panels += (PlanePanel(layout, plane, _note(each)) for plane in range(len(layout.planes)))
-    panels = in_rows(panels, TOP, WIDEST)
+    panels = in_rows(panels, top, WIDEST)
     by_name = {each.array: each for each in shown.arrays}
     for panel in panels:
         each = by_name[panel.grid.array]
@@ -38,14 +44,15 @@ def footprint_svg(shown: Footprints, most: int = MOST) -> Svg:
         parts += panel.axes()
         parts += panel.cells(partial(_cell, each, panel.grid))
         parts += panel.outline(chosen, f"touched by {shown.chosen}")
-    width, bottom = extent(panels, TOP)
+    width, bottom = extent(panels, top)
     words = [*_words(shown, [layout for _, layout in drawn])]
-    width = max(width, heading_width(title, caption), 320, *(30 + _LINE * len(line) for line in words))
+    lines = [part for line in words for part in wrap(line, LETTERS)]
+    width = max(width, heading_width(title, ""), 320, *(30 + _LINE * len(line) for line in lines))
     parts += _legend(bottom)
-    for number, line in enumerate(words):
+    for number, line in enumerate(lines):
         parts.append(text(18, bottom + 32 + 18 * number, line, "faint"))
     label = f"{title}. {caption}. {'; '.join([*words, *(_told(each) for each in shown.arrays)])}."
-    return picture(parts, width, bottom + 32 + 18 * len(words), label, "footprints")
+    return picture(parts, width, bottom + 32 + 18 * len(lines), label, "footprints")
 
 
 def _note(each: ArrayFootprint) -> str:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from html import escape
 from itertools import groupby
+from textwrap import wrap
 
 from polyml.drawing.rows import in_rows
 from polyml.drawing.style import CHARACTER, heading, heading_width, picture
 from polyml.drawing.svg import Font, Svg, text
 from polyml.machines.units import shown as shown_unit
-from polyml.pictures.arrays.array_panels import WIDEST, PlanePanel, extent, notes
+from polyml.pictures.arrays.array_panels import LETTERS, WIDEST, PlanePanel, extent, notes
 from polyml.pictures.arrays.grids import Cell, Grid, element_text, grid
 from polyml.pictures.arrays.misses import ArrayMisses, MissMap, ReferenceMisses
 from polyml.pictures.sizes_text import sizes_text
@@ -62,13 +63,14 @@ def miss_svg(shown: MissMap, level: int = 0, most: int = MOST) -> Svg:
         parts += panel.cells(partial(_cell, by_name[panel.grid.array], panel.grid, level, hottest))
     reach, bottom = extent(panels, top + 20)
     words = [*_words(shown, [*grids.values()], rows, level)]
-    width = max(width, reach, heading_width(title, caption), 320, *(30 + 6.6 * len(line) for line in words))
+    lines = [part for line in words for part in wrap(line, LETTERS)]
+    width = max(width, reach, heading_width(title, caption), 320, *(30 + 6.6 * len(line) for line in lines))
     parts += _legend(bottom, hottest, cache)
-    for number, line in enumerate(words):
+    for number, line in enumerate(lines):
         parts.append(text(18, bottom + 32 + 18 * number, line, "faint"))
     told = (f"{each.array} {each.total(level):,}" for each in shown.arrays)
     label = f"{title}. {caption}. {'; '.join([*words, *told])}."
-    return picture(parts, width, bottom + 32 + 18 * len(words), label, "misses")
+    return picture(parts, width, bottom + 32 + 18 * len(lines), label, "misses")
 
 
 def _cache_text(size_bytes: int) -> str:
