@@ -20,7 +20,12 @@ from polyml.pictures.sizes_text import sizes_text
 
 MOST = 2_000  # cells of a picture
 MOST_ROWS = 80  # of the table of lines and references
-TOP, ROW, NUMBER = 60.0, 17.0, 74.0  # pixels: above all, of a row of the table, of a column of numbers
+TOP, LINE, ROW, NUMBER = (
+    60.0,
+    17.0,
+    17.0,
+    74.0,
+)  # pixels: above all, of a line of words, of a row of the table, of a column of numbers
 LONGEST = 46  # characters of a line of the source that are drawn
 _SCALE = 5  # steps of the legend
 _FAINTEST = 0.18  # opacity of the fewest misses
@@ -49,8 +54,10 @@ def miss_svg(shown: MissMap, level: int = 0, most: int = MOST) -> Svg:
     grids = {each.array: grid(each.array, each.shape, share) for each in shown.arrays}
     hottest = max([1, *(misses[level] for each in shown.arrays for misses in each.misses.values())])
     rows = [*_rows(shown)]
-    table, width, top = _table(shown, rows, level)
-    parts = [*heading(title, caption), *table]
+    captions = wrap(caption, LETTERS)
+    table, width, top = _table(shown, rows, level, TOP + LINE * (len(captions) - 1))
+    parts = [heading(title, "")[0], *table]
+    parts += [text(14, 41 + LINE * number, line, "caption faint") for number, line in enumerate(captions)]
     panels: list[PlanePanel] = []
     for each in shown.arrays:
         layout = grids[each.array]
@@ -64,7 +71,7 @@ def miss_svg(shown: MissMap, level: int = 0, most: int = MOST) -> Svg:
     reach, bottom = extent(panels, top + 20)
     words = [*_words(shown, [*grids.values()], rows, level)]
     lines = [part for line in words for part in wrap(line, LETTERS)]
-    width = max(width, reach, heading_width(title, caption), 320, *(30 + 6.6 * len(line) for line in lines))
+    width = max(width, reach, heading_width(title, ""), 320, *(30 + 6.6 * len(line) for line in lines))
     parts += _legend(bottom, hottest, cache)
     for number, line in enumerate(lines):
         parts.append(text(18, bottom + 32 + 18 * number, line, "faint"))
@@ -97,17 +104,17 @@ def _rows(shown: MissMap) -> Iterator[_Row]:
             yield _Row(f"{'':>7}  {kind:5} {each.text}  ({each.statement})", (each.accesses, *each.misses), False, told)
 
 
-def _table(shown: MissMap, rows: Sequence[_Row], level: int) -> tuple[list[str], float, float]:
-    """Returns the table as SVG, its width, and where it ends, in pixels."""
+def _table(shown: MissMap, rows: Sequence[_Row], level: int, top: float) -> tuple[list[str], float, float]:
+    """Returns the table as SVG, its width, and where it ends, in pixels. top: where it begins."""
     drawn = rows[:MOST_ROWS]
     left = 18 + CHARACTER * max([20, *(len(row.words) for row in drawn)]) + 10
     columns = ["accesses", *(f"L{each.level} misses" for each in shown.levels)]
     ends = [left + NUMBER * (number + 1) for number in range(len(columns))]
-    parts = [text(18, TOP, "line   source", "faint mono", font=Font(11))]
-    parts += [text(end, TOP, words, "faint", anchor="end", font=Font(11)) for end, words in zip(ends, columns)]
+    parts = [text(18, top, "line   source", "faint mono", font=Font(11))]
+    parts += [text(end, top, words, "faint", anchor="end", font=Font(11)) for end, words in zip(ends, columns)]
     hottest = max([1, *(row.numbers[1 + level] for row in rows if row.is_line)])
     for number, row in enumerate(drawn):
-        y = TOP + 20 + ROW * number
+        y = top + 20 + ROW * number
         if row.is_line:
             shade = _shade(row.numbers[1 + level], hottest)
             hint = f"{row.numbers[1 + level]:,} of the misses"
@@ -123,7 +130,7 @@ def _table(shown: MissMap, rows: Sequence[_Row], level: int) -> tuple[list[str],
             text(end, y, f"{value:,}", "" if row.is_line else "faint", anchor="end", font=Font(11, bold=column == 1 + level))
             for column, (end, value) in enumerate(zip(ends, row.numbers))
         ]
-    return parts, ends[-1] + 18, TOP + 20 + ROW * len(drawn)
+    return parts, ends[-1] + 18, top + 20 + ROW * len(drawn)
 
 
 def _of_plane(each: ArrayMisses, layout: Grid, plane: int, level: int) -> int:
