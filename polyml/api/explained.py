@@ -51,9 +51,9 @@ class Explained(Schedulable, Specialised, OnGpu):
         ...
         """
         if self.gpu is not None and self._gpu_form is not None:
-            return self._with_remarks(
-                [self._explained_on_gpu(self.gpu)], self._gpu_form.artifact is not None and not self._python_reason
-            )
+            if self._gpu_form.artifact is None or self._python_reason:
+                return self._explained_as_python(None)
+            return self._with_remarks([self._explained_on_gpu(self.gpu)])
         if self._simulation is not None:
             plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
             runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
@@ -74,10 +74,10 @@ class Explained(Schedulable, Specialised, OnGpu):
             lines.append(f"  the last call ran as plain Python: {self._python_reason}")
         return self._with_remarks(lines)
 
-    def _with_remarks(self, lines: list[str], is_compiled: bool = True) -> ExplainText:
-        """Returns lines as a text, with the remarks on the loops of the last call where it ran compiled code."""
+    def _with_remarks(self, lines: list[str]) -> ExplainText:
+        """Returns lines as a text, with the remarks on the loops of the last call."""
         try:
-            found = self.remarks() if is_compiled else ()
+            found = self.remarks()
         except PolymlError as problem:
             return ExplainText("\n".join([*lines, f"  the loops are not explained: {problem.message}"]))
         return ExplainText("\n".join(lines), found)

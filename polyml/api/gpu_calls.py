@@ -188,8 +188,8 @@ class OnGpu(Inspected, LeftToPython):
         stages.
         """
         form = self._gpu_form
-        if form is None or form.artifact is None or self._python_reason:
-            return f"{self._where}: plain Python: {self._python_reason}"
+        if form is None or form.artifact is None:
+            raise ValueError("the last call did not run on a GPU")
         spent = ", ".join(f"{stage} {seconds * 1e3:.0f} ms" for stage, seconds in form.timings.items())
         how = "from the disk cache" if form.from_cache else "compiled"
         return "\n".join([f"{self._where}: {target}", *(f"  {note}" for note in form.artifact.notes), f"  {how} in {spent}"])

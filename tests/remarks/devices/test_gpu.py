@@ -136,3 +136,17 @@ def test_a_schedule_that_is_given_is_the_one_that_is_explained():
     assert first.of(PARALLEL).kind == second.of(PARALLEL).kind == PASSED
     text = "its iterations are independent, and a thread runs them one after another: the launch's threads are those of `i`"
     assert inner.of(PARALLEL).text == text
+
+
+def test_a_call_that_runs_as_plain_python_has_the_reason_as_a_value():
+    def halved(A):
+        for i in range(A.shape[0]):
+            while A[i] > 3:
+                A[i] /= 2
+
+    kernel = polyml.kernel(halved, target="opencl")
+    with pytest.warns(polyml.PolymlPerformanceWarning):
+        kernel(np.ones(4))
+    [found] = kernel.explain().remarks
+    assert [each.code for each in found.python] == ["PML-F001"] and found.python[0].place.line and not found.loops
+    assert kernel.explain().head.splitlines()[0].endswith("runs as plain Python")

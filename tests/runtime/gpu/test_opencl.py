@@ -293,7 +293,8 @@ def scaled(A, B, by):
 A, B = np.arange(5.0), np.zeros(5)
 scaled(A, B, 3.0)
 assert B.tolist() == [0, 3, 6, 9, 12], B
-print("from the disk cache" in scaled.explain(), "islpy" in sys.modules)
+used = "islpy" in sys.modules
+print("from the disk cache" in scaled.explain(), used)
 """
 
 
