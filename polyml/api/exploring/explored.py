@@ -89,18 +89,22 @@ class Explored:
     def __repr__(self) -> str:
         return f"<page of {self._exploration.scop.name}: save(FILE) writes it, serve() gives the address of one that answers all steps>"
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> object:
-        """Returns the page as a widget, which the kernel of the notebook answers, and as a saved page for whoever shows no widgets; None
-        outside a notebook or without anywidget, whereupon `_repr_html_` is shown.
+    def _ipython_display_(self) -> None:
+        """Shows the page as a widget, which the kernel of the notebook answers, and before it the saved page, which the widget hides: whoever
+        has no widgets, such as a notebook that is exported, sees that. Raises NotImplementedError outside a notebook and without anywidget,
+        whereupon IPython shows `_repr_html_` or the repr.
         """
         if not _is_in_notebook() or find_spec("anywidget") is None:
-            return None
+            raise NotImplementedError
+        from IPython.display import display
+
         if self._widget is None:
             from polyml.api.exploring.widget import PageWidget
 
             self._widget = PageWidget(self._answers, page.page(self._data, page.IN_NOTEBOOK))
-        data, metadata = self._widget._repr_mimebundle_() or ({}, {})
-        return {**data, "text/plain": repr(self), "text/html": page.frame(self.html)}, metadata
+        saved = f'<div id="{self._widget.saved}">{page.frame(self.html)}</div>'
+        display({"text/plain": repr(self), "text/html": saved}, raw=True)
+        display(self._widget)
 
     def _repr_html_(self) -> str:
         """Returns the page in a frame, answered by a server in the kernel of the notebook as long as that runs."""

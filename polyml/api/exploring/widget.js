@@ -13,7 +13,16 @@ function render({model, el}) {
   window.addEventListener("message", asked);
   model.on("msg:custom", answered);
   el.append(frame);
+  const hiding = setInterval(hide, 200);
+  let tries = 0;
+  function hide() {
+    // The saved page may be put into the notebook after the widget.
+    const saved = document.getElementById(model.get("saved"));
+    if (saved) saved.style.display = "none";
+    if (saved || (tries += 1) > 50) clearInterval(hiding);
+  }
   return () => {
+    clearInterval(hiding);
     window.removeEventListener("message", asked);
     model.off("msg:custom", answered);
   };

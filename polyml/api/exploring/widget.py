@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from http import HTTPStatus
 from pathlib import Path
 
@@ -16,14 +17,16 @@ class PageWidget(anywidget.AnyWidget):
     """A page in a frame, whose questions the kernel answers.
 
     page: the page's text.
+    saved: the id of the element with the saved page, which is hidden where the widget is shown.
     """
 
     _esm = Path(__file__).with_name("widget.js").read_text(encoding="utf-8")
     page = traitlets.Unicode().tag(sync=True)
+    saved = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(FRAME).tag(sync=True)
 
     def __init__(self, answers: Answers, page: str):
-        super().__init__(page=page)
+        super().__init__(page=page, saved=f"polyml-{secrets.token_hex(8)}")
         self.on_msg(lambda _, message, __: self.send(answered(answers, message)))
 
 

@@ -59,12 +59,12 @@ def test_a_widget_sends_its_answer_and_holds_the_page():
     )
 
 
-HARNESS = """<!doctype html><html><body><div id="here"></div><script type="module">
+HARNESS = """<!doctype html><html><body><div id="saved">the saved page</div><div id="here"></div><script type="module">
 import widget from "data:text/javascript;base64,@WIDGET@";
 window.sent = [];
 window.heard = [];
 const model = {
-  get: (name) => ({page: @PAGE@, height: 900})[name],
+  get: (name) => ({page: @PAGE@, height: 900, saved: "saved"})[name],
   send: (message) => window.sent.push(message),
   on: (name, callback) => { if (name === "msg:custom") window.heard.push(callback); },
   off: (name, callback) => { window.heard = window.heard.filter((each) => each !== callback); },
@@ -87,6 +87,7 @@ def test_the_page_in_its_frame_asks_the_model(tmp_path):
         shown.until(f"{INSIDE}?.documentElement?.dataset.ready === 'yes'")
         status = f"{INSIDE}.getElementById('status').textContent"
         assert shown.run(status) == "Every step is answered by the running kernel."
+        shown.until("getComputedStyle(document.getElementById('saved')).display === 'none'")
 
         def step(text):
             """Writes a step into the page, and lets the kernel answer the message that its model is given."""
@@ -118,12 +119,13 @@ CELLS = [
 ]
 
 
-def test_a_notebook_shows_the_widget_and_a_saved_page_behind_it_and_a_served_one_without_anywidget():
+def test_a_notebook_shows_the_widget_and_a_saved_page_and_a_served_one_without_anywidget():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    (shown,), (quiet,), (other,), (served,) = (cell.outputs for cell in notebook.cells[1:])
+    (saved, shown), (quiet,), (other,), (served,) = (cell.outputs for cell in notebook.cells[1:])
     assert "application/vnd.jupyter.widget-view+json" in shown.data and quiet.data["text/plain"] == "True"
-    assert live(shown.data["text/html"]) == ""
+    assert live(saved.data["text/html"]) == "" and set(saved.data) == {"text/plain", "text/html"}
+    assert re.match(r'<div id="polyml-\w+"><iframe ', saved.data["text/html"])
     assert set(other.data) == {"text/plain", "text/html"} and served.data["text/plain"] == "False"
     assert live(other.data["text/html"]).startswith("http://127.0.0.1:")
 
