@@ -118,7 +118,7 @@ def measured(found: Subjects, subject: str, repeat: int) -> Row:
         start = time.perf_counter()
         polyml.plot(found.of(subject), subject, sizes)
         times.append(1e3 * (time.perf_counter() - start) / frames)
-    points = drawn.count('<circle class="point') + drawn.count('<rect class="cell')
+    points = sum(drawn.count(f"<{each}") for each in ('circle class="point', 'polygon class="point', 'rect class="cell'))
     arrows = drawn.count(' data-kind="')
     return Row(found.kernel, subject, size, points, arrows, frames, statistics.median(times), min(times), max(times))
 
