@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, TracebackType
 from typing import TypeVar, cast
 
-from polyml.source import reader_name
+from polyml.source import reader_name, whole_file
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _KERNELS = os.path.join(_OWN, "kernels") + os.sep  # are like a user's files
@@ -55,7 +55,8 @@ def for_user(error: BaseException, users_file: str = "") -> BaseException:
     """Returns an exception that leaves polyml, with a traceback that has the user's lines alone.
 
     An exception of polyml, which has a method `ends_at_users_line` that returns True, loses all frames of the place where it is raised. Any other
-    one, which the user's function raised, loses polyml's frames between the user's. Where polyml itself failed, all stay.
+    one, which the user's function raised, or Python where the user's arguments do not fit a public function, loses polyml's frames between
+    the user's. Where polyml itself failed, all stay.
 
     users_file: the file of a function that polyml runs as plain Python.
     """
@@ -75,7 +76,9 @@ def for_user(error: BaseException, users_file: str = "") -> BaseException:
         return error
     files = [each.tb_frame.f_code.co_filename for each in _frames(error.__traceback__)]
     inner = files[1 + max((k for k, file in enumerate(files) if is_own(file)), default=-1) :]
-    return error.with_traceback(_users(error.__traceback__)) if inner and inner[0] == users_file else error
+    is_of_call = files[-1:] == [__file__]  # arguments that the public function does not take
+    is_of_user = bool(inner) and whole_file(inner[0]) == users_file
+    return error.with_traceback(_users(error.__traceback__)) if is_of_call or is_of_user else error
 
 
 def _frames(found: TracebackType | None) -> Iterator[TracebackType]:

@@ -91,6 +91,44 @@ def test_what_a_kernel_raises_as_plain_python_shows_the_users_lines():
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "return A[10]"
 
 
+@polyml.kernel
+def shifted(A, c):
+    for i in range(A.shape[0]):
+        A[i] = A[i] + c
+
+
+@polyml.kernel
+def lengths(A):
+    B = A + 1
+    return np.hypot(B, B)
+
+
+@pytest.mark.filterwarnings("ignore::polyml.PolymlPerformanceWarning")
+@pytest.mark.parametrize(
+    "call, line",
+    [
+        (lambda: shifted(np.ones(3), None), "A[i] = A[i] + c"),
+        (lambda: shifted(np.ones(3), "a"), "A[i] = A[i] + c"),
+        (lambda: shifted([1.0], 2.0), "for i in range(A.shape[0]):"),
+        (lambda: lengths(np.ones(5, object)), "return np.hypot(B, B)"),
+    ],
+)
+def test_what_python_raises_for_other_arguments_shows_the_users_lines(call, line):
+    """Arguments that polyml does not take, also in a part of a function that is compiled by itself."""
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        call()
+    assert len(own(caught.value)) == 1 and caught.value.__context__ is None
+    assert line in [frame.line for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+
+@pytest.mark.parametrize("method", ["report", "schedule", "explain", "why", "lower"])
+def test_arguments_that_a_method_does_not_have_show_the_users_line(method):
+    with pytest.raises(TypeError) as caught:
+        getattr(shifted, method)(no_such_argument=1)
+    assert "no_such_argument" in str(caught.value)
+    assert len(own(caught.value)) == 1 and files(caught.value)[-1] == own(caught.value)[0]
+
+
 def test_an_exception_that_the_user_is_handling_is_still_shown():
     with pytest.raises(polyml.PolymlError) as caught:
         try:

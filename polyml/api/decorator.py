@@ -197,13 +197,18 @@ class Kernel(Explorable, Explained, Reported):
             if result is not MISS:
                 return result
             self._kinds.forget()
+        refused: PolymlError | None = None
         try:
             given = self._arguments(values)
             if problem := left_to_python(given):
-                raise self._in_call(problem)
+                refused = self._in_call(problem)
         except (PolymlTypeError, PolymlOverflowError) as problem:
+            refused = problem.with_traceback(None)  # which holds the arguments
+        if (
+            refused is not None
+        ):  # behind the `except`, so that what Python raises is not told to have come while polyml's was handled
             about = frozenset(name for name, value in zip(self._names, values) if may_be_refused(value))
-            return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
+            return self._run_as_python(*self._passed(values), refused, kinds=values, about=about)
         types, layouts = types_of(given)
         result = self._call_specialised(types, layouts, given)
         if type(result) is Outcome and (exact := tuple(with_ones(a.type, a.value) for a in given)) != types:

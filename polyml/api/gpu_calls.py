@@ -231,12 +231,15 @@ class OnGpu(Inspected, LeftToPython):
             return None
         try:
             given = placement.arguments_of(self._names, values, target.language, stream)
-            if derived := left_to_python(given):
-                raise derived
-        except (PolymlTypeError, PolymlOverflowError) as refused:
+            refused: PolymlError | None = left_to_python(given)
+        except (PolymlTypeError, PolymlOverflowError) as found:
+            refused = found.with_traceback(None)  # which holds the arguments
+        if (
+            refused is not None
+        ):  # behind the `except`, so that what Python raises is not told to have come while polyml's was handled
             problem = self._in_call(refused)
             if any(map(placement.is_on_device, values)):
-                raise problem from None
+                raise problem
             about = frozenset(name for name, value in zip(self._names, values) if not is_exact(value))
             return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
         return self._run_form(given, target, stream, types_of(given)[0], key)

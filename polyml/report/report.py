@@ -54,7 +54,7 @@ class Report(ReportValues):
     >>> print(report)
     double (<doctest ...>:1)
     sizes    A_0 = 64
-    machine  avx2, 1 threads
+    machine  avx2, 1 thread
     ...
     """
 

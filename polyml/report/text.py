@@ -42,7 +42,7 @@ def parts(report: ReportValues) -> Iterator[str | Table]:
     sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
     yield report.where
     yield f"sizes    {sizes}"
-    yield f"machine  {report.machine.name}, {report.threads} threads"
+    yield f"machine  {report.machine.name}, {report.threads} thread{'s' if report.threads > 1 else ''}"
     yield from (f"L{level.level}       {_geometry(level)}" for level in report.levels)
     work = ", ".join(f"{count:,} {kind}" for kind, count in report.operations.items())
     yield f"work     {work or 'no'} operations"

@@ -123,7 +123,7 @@ def _traffic_note(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mappin
     parts, traffic = nests(schedule), Traffic(scop, sizes)
     try:
         with budget(TRAFFIC_OPERATIONS):
-            moved = f"which move at least {sum(map(traffic.of, parts)):,} bytes{traffic.note}"
+            moved = f"which move{'' if len(parts) > 1 else 's'} at least {sum(map(traffic.of, parts)):,} bytes{traffic.note}"
     except BudgetExceeded as problem:
         moved = f"whose traffic is not known ({problem})"
     return f"fusion {fusion}: {len(parts)} nest{'s' if len(parts) > 1 else ''}, {moved}"

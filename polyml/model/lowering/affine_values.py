@@ -5,6 +5,7 @@ Local integers with an affine value are followed forward: after `m = n - i - 1`,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Union
 
@@ -194,6 +195,7 @@ class ValueResolver:
             note,
             *([_GATHER_NOTE] if reads and what == "subscript" else []),
             *([_SIMPLE_NOTE] if _has_many_cases(expr) else []),
+            *_narrow_notes(expr),
         ]
         code = "PML-F031" if reads else "PML-F030"
         raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes, code=code)
@@ -210,6 +212,13 @@ class ValueResolver:
                 if isinstance(value, Integer) and not value.affine.is_constant and value.affine.names <= parameters:
                     return True
         return False
+
+
+def _narrow_notes(expr: syntax.Expr) -> Iterator[str]:
+    """Yields a note for each number of a type of NumPy's whose arithmetic wraps or rounds where that of loops and subscripts does not."""
+    for node in traversal.nodes(expr):
+        if isinstance(node, syntax.Name) and node.dtype not in (None, PYINT, I64):
+            yield f"{node.name} is {node.dtype}, whose arithmetic differs from that of Python's integers: pass int({node.name})"
 
 
 def _constant(expr: syntax.Const) -> Value:

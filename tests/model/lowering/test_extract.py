@@ -451,3 +451,16 @@ def test_an_array_allocated_under_a_condition_on_data_is_there_in_any_case():
     assert scop.arrays["t"].role is Role.LOCAL
     run(build(scop, scop.schedule), {"A": A})
     assert A.tolist() == [4.0, -1.0, 6.0]
+
+
+def test_a_number_whose_arithmetic_wraps_is_named_where_it_keeps_a_bound_from_being_affine():
+    def alternating(A, B, steps):
+        for t in range(steps):
+            for i in range(1, A.shape[0] - 1):
+                B[i] = A[i - 1] + A[i + 1]
+            A, B = B, A
+
+    with pytest.raises(NotAffineError) as caught:
+        model_for(alternating, [np.ones(4), np.ones(4), np.int32(3)])
+    assert "steps is i32, whose arithmetic differs from that of Python's integers: pass int(steps)" in caught.value.notes
+    model_for(alternating, [np.ones(4), np.ones(4), 3])
