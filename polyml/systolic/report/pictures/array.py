@@ -367,7 +367,7 @@ class Scene:
         )
         yield text(14, y, text_, "faint")
         if self._has_outside:
-            words = f"outside: {MOST_AHEAD} cycles before and after, at most"
+            words = f"outside: values that enter within {MOST_AHEAD} cycles, or left within as many"
             yield text(14, y + LEGEND, words, "faint")
 
 
