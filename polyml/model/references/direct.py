@@ -120,18 +120,25 @@ class DirectDependences:
 
     def _flow(self) -> isl.UnionMap:
         info = isl.UnionAccessInfo.from_sink(self._tagged(False)).set_must_source(self._tagged(True))
-        return info.set_schedule_map(self._times).compute_flow().get_must_dependence()
+        return self._computed(info).get_must_dependence()
 
     def _output(self) -> isl.UnionMap:
         writes = self._tagged(True)
         info = isl.UnionAccessInfo.from_sink(writes).set_must_source(writes)
-        return info.set_schedule_map(self._times).compute_flow().get_must_dependence()
+        return self._computed(info).get_must_dependence()
 
     def _anti(self) -> isl.UnionMap:
         """Returns the reads that may reach a write, and the writes that do; a write ends the way of what is before it."""
         writes = self._tagged(True)
         info = isl.UnionAccessInfo.from_sink(writes).set_must_source(writes).set_may_source(self._tagged(False))
-        return info.set_schedule_map(self._times).compute_flow().get_may_dependence()
+        return self._computed(info).get_may_dependence()
+
+    def _computed(self, info: isl.UnionAccessInfo) -> isl.UnionFlow:
+        """Returns the flow of values in the source's order. Raises BudgetExceeded also where isl fails, as it does on some divisions."""
+        try:
+            return info.set_schedule_map(self._times).compute_flow()
+        except isl.Error as problem:
+            raise polyhedra.BudgetExceeded(f"isl does not find the direct dependences ({problem})") from None
 
     def _tagged(self, is_write: bool) -> isl.UnionMap:
         """Returns the accesses { S_at1[i] -> A[i] }, where each reference has instances of its own."""
