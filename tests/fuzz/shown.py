@@ -47,9 +47,9 @@ def check(function: FunctionType, program: Program) -> list[str]:
     rng = random.Random(program.seed)
     compared += _remarks(kernel, given, program)
     for chosen in _sizes(scop, program):
-        instances = Instances(scop, chosen)
-        if len(instances.times) > MOST:
+        if len(points(scop.domain, **chosen)) > MOST:
             continue
+        instances = Instances(scop, chosen)
         compared += _model(kernel.model(*given), instances, chosen)
         compared += _pictures(start, chosen)
         for schedule in (kernel.schedule("auto", *given), random_script(start, rng, steps=5).schedule):
@@ -176,9 +176,8 @@ def _remarks(kernel, given: Sequence[object], program: Program) -> list[str]:
                 _conflict(remark, loop, facts)
                 compared.append("conflict")
     for chosen in _sizes(facts.scop, program):
-        instances = Instances(facts.scop, chosen)
-        if len(instances.times) <= MOST and not facts.aliased:
-            compared += _parallel(facts, found, instances, chosen)
+        if len(points(facts.scop.domain, **chosen)) <= MOST and not facts.aliased:
+            compared += _parallel(facts, found, Instances(facts.scop, chosen), chosen)
             break
     return compared
 
