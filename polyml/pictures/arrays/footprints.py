@@ -15,6 +15,7 @@ from polyml.model.core.dependence import NONE
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Array, Gather, Scop, Statement
 from polyml.pictures.arrays.grids import Index
+from polyml.pictures.sizes_text import source_sizes
 from polyml.polyhedra import value_at
 from polyml.polyhedra.points import instance_text, points
 from polyml.reading.input_limits import shown
@@ -40,7 +41,7 @@ class ArrayFootprint:
 class Footprints:
     """The footprints of a kernel for some sizes.
 
-    sizes: {parameter: value}.
+    sizes: by what they are in the source, such as "A.shape[0]".
     chosen: whose elements are outlined, such as "S0[1, 2]" or "the 6 instances of S0 with loops over tiles at (0, 1)".
     by_data: the arrays of which data decide which elements are read; these reads are not among the elements.
     """
@@ -66,7 +67,7 @@ def footprints(scop: Scop, tree: isl.Schedule, sizes: Mapping[str, int], at: str
         inside = _touched(scop, array, sizes, False, instances) | _touched(scop, array, sizes, True, instances)
         found.append(ArrayFootprint(array.name, shape_of(array, sizes), read, written, inside))
     by_data = {value.array for s in scop.statements.values() for value in subvalues(s.value) if isinstance(value, Gather)}
-    return Footprints(scop.name, dict(sizes), tuple(found), words, tuple(sorted(by_data)))
+    return Footprints(scop.name, source_sizes(scop, sizes), tuple(found), words, tuple(sorted(by_data)))
 
 
 def shape_of(array: Array, sizes: Mapping[str, int]) -> Index:

@@ -16,6 +16,7 @@ from polyml.codegen.ir.program import Program
 from polyml.machines.cpu import CacheLevel
 from polyml.model.core.printer import access_text
 from polyml.pictures.arrays.grids import Index
+from polyml.pictures.sizes_text import source_sizes
 from polyml.source import Loc
 
 
@@ -69,7 +70,7 @@ class ArrayMisses:
 class MissMap:
     """Where the misses of a kernel's loops fall, for some sizes and caches.
 
-    sizes: {parameter: value}.
+    sizes: by what they are in the source, such as "A.shape[0]".
     """
 
     kernel: str
@@ -99,7 +100,7 @@ def miss_map(program: Program, sizes: Mapping[str, int], levels: Sequence[CacheL
         )
     used = dict.fromkeys(reference.array for reference in found.counts)
     arrays = (_of_array(name, places[name], found.line_misses, levels[0].line_bytes) for name in used)
-    return MissMap(program.scop.name, dict(sizes), tuple(levels), tuple(arrays), tuple(references))
+    return MissMap(program.scop.name, source_sizes(program.scop, sizes), tuple(levels), tuple(arrays), tuple(references))
 
 
 def _line(loc: Loc | None) -> tuple[int, str]:

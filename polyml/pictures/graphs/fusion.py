@@ -18,6 +18,7 @@ from polyml import polyhedra
 from polyml.model.core.dependence import NONE, Dependences
 from polyml.model.core.scop import Access, Scop, Statement
 from polyml.model.counting.cardinality import CannotCount, count
+from polyml.pictures.sizes_text import source_sizes
 from polyml.schedule.analysis.strides import accesses
 from polyml.schedule.tree import loop_tree
 
@@ -90,7 +91,9 @@ def fusion_graph(scop: Scop, dependences: Dependences, tree: isl.Schedule, sizes
                 inside = instances.intersect(_domain(scop, own))
                 parts.append(NestPart(nest, number, own, _lines(scop, own), _moved(scop, inside, sizes), inside))
     moved = tuple(_moved(scop, instances, sizes) for _, instances in groups)
-    return FusionGraph(scop.name, dict(sizes), len(nests), tuple(parts), moved, tuple(_edges(scop, dependences, parts, sizes)))
+    return FusionGraph(
+        scop.name, source_sizes(scop, sizes), len(nests), tuple(parts), moved, tuple(_edges(scop, dependences, parts, sizes))
+    )
 
 
 def _source_nests(node: loop_tree.Node) -> tuple[int, list[list[str]]]:

@@ -14,6 +14,7 @@ from polyml.codegen.gpu.axes import LaunchAxis
 from polyml.codegen.gpu.program import GpuProgram, Launch
 from polyml.codegen.gpu.shared_tiles import SharedTile
 from polyml.model.core.scop import Scop
+from polyml.pictures.sizes_text import source_sizes
 from polyml.polyhedra.points import Instance, points
 from polyml.schedule.gpu.loop_roles import SurroundingLoop
 from polyml.schedule.gpu.mapping import Mapped
@@ -92,7 +93,7 @@ class GpuBlocks:
 def gpu_blocks(program: GpuProgram, sizes: Mapping[str, int]) -> GpuBlocks:
     """Returns the blocks of a program's launches."""
     found = (_launch(program, f"{program.scop.name}_{number}", each, sizes) for number, each in enumerate(program.mapped))
-    return GpuBlocks(program.scop.name, dict(sizes), tuple(each for each in found if each is not None))
+    return GpuBlocks(program.scop.name, source_sizes(program.scop, sizes), tuple(each for each in found if each is not None))
 
 
 def _launch(program: GpuProgram, name: str, mapped: Mapped, sizes: Mapping[str, int]) -> LaunchBlocks | None:
