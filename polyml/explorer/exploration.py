@@ -16,7 +16,8 @@ from polyml.explorer.steps import Step
 from polyml.explorer.verdicts import LEGAL, REFUSED, Verdict, broken_pair, verdict
 from polyml.model.core.printer import access_text, parameter_text, statement_text
 from polyml.model.core.scop import Scop
-from polyml.model.references.direct import KINDS, DirectDependences, ReferenceDependence
+from polyml.model.references import text as reference_text
+from polyml.model.references.direct import ReferenceDependence
 from polyml.pictures.nests import parameters
 from polyml.polyhedra.parameters import at_sizes
 from polyml.polyhedra.points import points
@@ -54,10 +55,18 @@ class Exploration:
         return tuple(sized(self.scop, each) for each in self.sizes)
 
     @cached_property
+    def _found(self) -> reference_text.Found:
+        return reference_text.found(self.scop, access_text)
+
+    @property
     def dependences(self) -> list[ReferenceDependence]:
-        """The direct dependences, one for each pair of references."""
-        direct = DirectDependences(self.scop, access_text)
-        return [each for kind in KINDS for each in direct.of(kind)]
+        """The direct dependences that isl finds in time, one for each pair of references."""
+        return [each for known in self._found.values() for each in known or ()]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The kinds of dependences that isl does not find in time."""
+        return [kind for kind, known in self._found.items() if known is None]
 
     def data(self) -> Data:
         """Returns all that a page needs, as data for JSON."""
@@ -117,6 +126,7 @@ class Exploration:
                 for s in scop.statements.values()
             ],
             "dependences": [*map(dependence_data, self.dependences)],
+            "unknown": self.unknown,
         }
 
     def _picture(self, each: Sized) -> Data:

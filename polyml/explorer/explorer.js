@@ -196,7 +196,9 @@ class Explorer {
 
   dependences() {
     const box = byId("dependences");
-    if (!this.data.dependences.length) box.append("There is none: the instances may run in any order.");
+    const {dependences, unknown} = this.data;
+    if (unknown.length) box.append(`isl does not find the ${unknown.join(", ")} dependences in time, and they are not drawn. Verdicts know all.`);
+    else if (!dependences.length) box.append("There is none: the instances may run in any order.");
     this.data.dependences.forEach((line, n) => {
       const lines = line.lines.filter(Boolean).join(" → ");
       const row = element("button", {type: "button", class: `row kind-${line.kind}`, "data-pick": `d:${n}`, "aria-pressed": "false",

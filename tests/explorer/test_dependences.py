@@ -45,3 +45,11 @@ def test_distances_of_seidel_are_those_of_its_nine_references():
     flow = {tuple(line["distance"]) for line, _ in found if line["kind"] == "flow"}
     assert flow == {("0", "1", "1"), ("0", "1", "0"), ("0", "1", "-1"), ("0", "0", "1"), ("1", "0", "0"), ("1", "0", "-1"),
                     ("1", "-1", "1"), ("1", "-1", "0"), ("1", "-1", "-1")}  # fmt: skip
+
+
+def test_kinds_that_isl_does_not_find_in_time_are_told(monkeypatch):
+    monkeypatch.setattr("polyml.model.core.printer.OPERATIONS", 1)
+    explored = exploration.__wrapped__("jacobi_2d")
+    assert explored.dependences == [] and explored.unknown == ["flow", "anti", "output"]
+    monkeypatch.undo()
+    assert exploration.__wrapped__("jacobi_2d").unknown == []

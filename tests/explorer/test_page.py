@@ -351,3 +351,11 @@ def test_a_kernel_of_four_loops_is_drawn_one_iteration_at_a_time(chromium, tmp_p
     shown.open((tmp_path / "heat.html").as_uri())
     assert "is drawn for" in shown.text("#picture")
     assert shown.run("document.querySelectorAll('g.panel[data-statement=\"S0\"] circle.point').length") == 8
+
+
+def test_a_page_says_which_dependences_isl_does_not_find_in_time(chromium, tmp_path, monkeypatch):
+    monkeypatch.setattr("polyml.model.core.printer.OPERATIONS", 1)
+    kernel("trisolv").explore(*types("trisolv")).save(tmp_path / "page.html")
+    shown = chromium.page()
+    shown.open((tmp_path / "page.html").as_uri())
+    assert shown.text("#dependences").startswith("isl does not find the flow, anti, output dependences in time")

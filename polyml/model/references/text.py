@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from polyml import polyhedra
 from polyml.model.core import printer
@@ -13,9 +13,12 @@ from polyml.source import Loc, short_name
 Found = Mapping[str, tuple[ReferenceDependence, ...] | None]  # by kind; None: isl would need too many operations
 
 
-def found(scop: Scop) -> Found:
-    """Returns the direct dependences by kind; None for a kind that isl needs more than `printer.OPERATIONS` operations for."""
-    direct = DirectDependences(scop, reference_text)
+def found(scop: Scop, text: Callable[[Access], str] | None = None) -> Found:
+    """Returns the direct dependences by kind; None for a kind that isl needs more than `printer.OPERATIONS` operations for.
+
+    text: makes the text of a reference; None: `reference_text`.
+    """
+    direct = DirectDependences(scop, text or reference_text)
     result: dict[str, tuple[ReferenceDependence, ...] | None] = {}
     for kind in KINDS:
         try:
