@@ -286,10 +286,10 @@ class Kernel(Explorable, Explained, Reported):
         artifact, values = chosen.made, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = bounds_errors.failure(artifact, status, values)
-        if status in PYTHON_DECIDES or 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
+        check = artifact.checks[status - 1] if 0 < status <= len(artifact.checks) else None
+        if status in PYTHON_DECIDES or check is not None and check.may:
             self._left_by_data.add((chosen, status))
-            text = f"{error.message}; plain Python decides what happens"
-            return self._run_refused(given, PolymlError(text, code="PML-F031"), decided=False)
+            return self._run_refused(given, bounds_errors.left_to_python(error, check), decided=False)
         raise error
 
     def _run_refused(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True):

@@ -322,9 +322,7 @@ class OnGpu(Inspected, LeftToPython):
             problem = bounds_errors.violation(check, found.sizes)
         if not check.may:
             raise self._in_call(problem) from None
-        return self._left(
-            given, PolymlError(f"{problem.message}; plain Python decides what happens", code="PML-F031"), decided=False
-        )
+        return self._left(given, bounds_errors.left_to_python(problem, check), decided=False)
 
     def _unfit(self, given: tuple[CallArgument, ...], written: tuple[str, ...]) -> PolymlError | None:
         """Returns the error for arguments that are read-only but written, or that overlap, which GPU code does not take; None

@@ -103,10 +103,19 @@ def mixed_types(A):
     return A << 1.5
 
 
+def misfit(A):
+    return A + A[:-1]
+
+
+def one_element(A):
+    A[0] = A
+
+
 EXPECTED = {
     while_: "PML-F001", break_: "PML-F002", tried: "PML-F003", checked: "PML-F003", inner: "PML-F004", comprehended: "PML-F005",
     held: "PML-F006", imported: "PML-F007", zipped: "PML-F008", calls_itself: "PML-F009", sorted_: "PML-F010", attribute: "PML-F011",
     printed: "PML-F010", starred: "PML-F014", viewed: "PML-F022", mixed_types: "PML-F040",
+    misfit: "PML-F032", one_element: "PML-F042",
 }  # fmt: skip
 
 
@@ -116,7 +125,7 @@ def warned(function, *arguments, **settings):
         warnings.simplefilter("always")
         try:
             kernel(*arguments)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, ValueError):
             pass  # Python's own, of what the sample does
     return kernel, [str(w.message) for w in caught if w.category is PolymlPerformanceWarning]
 

@@ -169,7 +169,8 @@ class Lowering(LoopBuilder):
             value = self.value(stmt.value)
             if isinstance(value, Elements):
                 if any(not extent.is_one for extent in value.shape):
-                    raise PolymlTypeError("an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"])
+                    why = "an array is assigned to one element"
+                    raise PolymlTypeError(why, loc=stmt.loc, notes=["accepted: a number"], code="PML-F042")
                 value = value.sample
             self.out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
             return

@@ -62,6 +62,16 @@ def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]
     return {p.name: call_interface.value(p, arguments) for p in artifact.parameters}
 
 
+def left_to_python(found: PolymlError, check: CheckRecord | None) -> PolymlError:
+    """Returns the reason why plain Python decides whether there is an error.
+
+    found: what it would be.
+    check: that failed at entry; None where the kernel met it as it ran.
+    """
+    code = "PML-F032" if check is not None and check.kind == "usual" else "PML-F031"
+    return PolymlError(f"{found.message}; plain Python decides what happens", code=code)
+
+
 def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
     """Returns the error for a test of a kernel's arguments that failed, with a smallest instance where isl finds one.
 
