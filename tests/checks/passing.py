@@ -54,7 +54,7 @@ def small():
             "LEAST_TRANSPOSED_USES",
         ):
             patch.setattr(f"polyml.codegen.passes.packing.choose.{name}", 2)
-        patch.setattr("polyml.codegen.passes.packing.choose._fits", lambda *_: True)
+        patch.setattr("polyml.codegen.passes.packing.choose.fits", lambda *_: True)
         yield patch
 
 

@@ -139,6 +139,8 @@ def test_a_schedule_that_is_given_is_the_one_that_is_explained():
 
 
 def test_a_call_that_runs_as_plain_python_has_the_reason_as_a_value():
+    pytest.importorskip("pyopencl")
+
     def halved(A):
         for i in range(A.shape[0]):
             while A[i] > 3:
