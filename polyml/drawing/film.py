@@ -13,14 +13,17 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
-from polyml.drawing.svg import Svg
+from polyml.drawing.svg import Svg, title_of
 
 
 class Pictures(str):
-    """The text of several pictures as a piece of HTML, which notebooks show."""
+    """The text of several pictures as a piece of HTML, which notebooks show; an interpreter of Python shows the first one's title."""
 
     def _repr_html_(self) -> str:
         return str(self)
+
+    def __repr__(self) -> str:
+        return f'<pictures "{title_of(self)}", ...: str() is their HTML text, {len(self):,} characters>'
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 
 
 class Svg(str):
-    """The text of an SVG picture, which notebooks show as a picture."""
+    """The text of an SVG picture, which notebooks show as a picture; an interpreter of Python shows its title.
+
+    >>> document([], 20, 10, label="Instances of double. 4 instances.")
+    <picture "Instances of double": str() is its SVG text, 305 characters>
+    """
 
     def _repr_html_(self) -> str:
         return str(self)
+
+    def __repr__(self) -> str:
+        return f'<picture "{title_of(self)}": str() is its SVG text, {len(self):,} characters>'
+
+
+def title_of(text: str) -> str:
+    """Returns the title of the first SVG document in a text; "" where none has one."""
+    return unescape(text.partition("<title>")[2].partition("</title>")[0])
 
 
 def document(parts: Iterable[str], width: float, height: float, *, attributes: str = "", label: str = "", role: str = "img") -> Svg:
