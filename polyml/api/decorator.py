@@ -204,9 +204,8 @@ class Kernel(Explorable, Explained, Reported):
                 refused = self._in_call(problem)
         except (PolymlTypeError, PolymlOverflowError) as problem:
             refused = problem.with_traceback(None)  # which holds the arguments
-        if (
-            refused is not None
-        ):  # behind the `except`, so that what Python raises is not told to have come while polyml's was handled
+        if refused is not None:
+            # Behind the `except`, so that what Python raises is not told to have come while polyml's error was handled.
             about = frozenset(name for name, value in zip(self._names, values) if may_be_refused(value))
             return self._run_as_python(*self._passed(values), refused, kinds=values, about=about)
         types, layouts = types_of(given)

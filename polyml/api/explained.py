@@ -196,11 +196,8 @@ class Explained(Schedulable, Specialised, OnGpu):
 
         simulation = self._simulation
         if simulation is None or args_or_types:
-            why = (
-                "remarks on loops are on its last call, and there was none"
-                if simulation is None
-                else "remarks on loops are on its last call"
-            )
+            never = ", and there was none" if simulation is None else ""
+            why = f"remarks on loops are on its last call{never}"
             raise ConfigError(f"{self.__name__} is for {self.target}: {why}", notes=["call it, and leave types out here"])
         source = self.schedule("source", *self._simulated_types)
         with alone():

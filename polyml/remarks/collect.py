@@ -54,6 +54,27 @@ def remarks(facts: Facts, where: str, signature: str) -> Remarks:
     )
 
 
+def of_order(
+    facts: SomeFacts,
+    where: str,
+    signature: str,
+    finders: Mapping[str, Callable[[SomeFacts, SourceLoop], Remark]],
+    *,
+    arrays: tuple[Remark, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Remarks:
+    """Returns all remarks on a kernel that runs on a device. where, signature: as for `remarks`; finders: as for `on_loop`."""
+    return Remarks(
+        kernel=facts.scop.name,
+        where=where,
+        signature=signature,
+        loops=tuple(on_loop(facts, loop, finders) for loop in facts.loops),
+        statements=tuple(on_statement(facts, name) for name in facts.scop.statements),
+        arrays=arrays,
+        notes=notes,
+    )
+
+
 def on_loop(facts: SomeFacts, loop: SourceLoop, finders: Mapping[str, Callable[[SomeFacts, SourceLoop], Remark]]) -> LoopRemarks:
     """Returns the remarks on one loop of the source.
 

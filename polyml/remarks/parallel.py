@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyml.remarks.facts import Facts
+from polyml.remarks.facts import Facts, OrderFacts
 from polyml.remarks.scheduled import ScheduledLoop, carried
 from polyml.remarks.source_loops import SourceLoop, among
 from polyml.remarks.values import ANALYSIS, MISSED, PARALLEL, PASSED, Remark
@@ -76,6 +76,25 @@ def _inside(facts: Facts, loop: SourceLoop, first: ScheduledLoop) -> str:
     if not around and not among(loop.carried(facts.relaxed), first.runs(loop)).is_empty():
         around = [each.loop.name for each in outside]
     return f", within an iteration of the schedule's {' and '.join(f'`{name}`' for name in around)}" if around else ""
+
+
+def in_order(facts: OrderFacts, loop: SourceLoop, how: str) -> Remark | None:
+    """Returns the remark on a loop of a device whose iterations run one after another for a dependence or a sum; None where neither
+    stands against running them at once.
+
+    how: in which way they do so.
+    """
+    left = loop.carried(facts.relaxed)
+    if not left.is_empty():
+        found = facts.conflict(left)
+        return Remark(
+            MISSED, PARALLEL, f"its iterations depend on each other, and {how}: {found}", found, advice=advice(found.kind)
+        )
+    broken = loop.carried(facts.dependences.validity)
+    if not broken.is_empty():
+        found = facts.conflict(broken)
+        return Remark(ANALYSIS, PARALLEL, f"it updates a sum, and {how}: {found}", found)
+    return None
 
 
 def advice(kind: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from polyml.frontend import syntax
+from polyml.frontend.name_resolution import statements
 from polyml.frontend.traversal import expressions, nodes, operands
 
 _ROUNDS = 4  # of statements that give ranks to each other
@@ -20,22 +20,13 @@ def guessed_ranks(kernel: syntax.Kernel) -> dict[str, tuple[int, str]]:
     arrays with which a name is added or assigned say how many there are at least.
     """
     found = _Ranks()
-    statements = tuple(_statements(kernel.body))
-    for statement in statements:
+    every = tuple(statements(kernel.body))
+    for statement in every:
         found.look_at(statement)
     for _ in range(_ROUNDS):
-        for statement in statements:
+        for statement in every:
             found.compare(statement)
     return {name: (rank, found.how[name]) for name, rank in found.ranks.items()}
-
-
-def _statements(body: Sequence[syntax.Stmt]) -> Iterator[syntax.Stmt]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, syntax.For):
-            yield from _statements(statement.body)
-        elif isinstance(statement, syntax.If):
-            yield from _statements((*statement.then, *statement.orelse))
 
 
 @dataclass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyml.remarks.collect import on_loop, on_statement
+from polyml.remarks.collect import of_order
 from polyml.remarks.facts import OrderFacts
 from polyml.remarks.order import called, neighbour, partners, refused
-from polyml.remarks.parallel import advice
+from polyml.remarks.parallel import in_order
 from polyml.remarks.scheduled import ScheduledLoop
 from polyml.remarks.source_loops import SourceLoop, among
 from polyml.remarks.values import ANALYSIS, FUSED, MISSED, PARALLEL, PASSED, Remark, Remarks
@@ -21,16 +21,7 @@ def remarks(facts: OrderFacts, where: str, signature: str, notes: tuple[str, ...
     where, signature: as for `polyml.remarks.collect.remarks`.
     notes: on the launches.
     """
-    finders = {PARALLEL: parallel, FUSED: fused}
-    return Remarks(
-        kernel=facts.scop.name,
-        where=where,
-        signature=signature,
-        loops=tuple(on_loop(facts, loop, finders) for loop in facts.loops),
-        statements=tuple(on_statement(facts, name) for name in facts.scop.statements),
-        arrays=tuple(_on_arrays(facts)),
-        notes=notes,
-    )
+    return of_order(facts, where, signature, {PARALLEL: parallel, FUSED: fused}, arrays=tuple(_on_arrays(facts)), notes=notes)
 
 
 def parallel(facts: OrderFacts, loop: SourceLoop) -> Remark:
@@ -58,16 +49,8 @@ def parallel(facts: OrderFacts, loop: SourceLoop) -> Remark:
 def _not_shared(facts: OrderFacts, loop: SourceLoop) -> Remark:
     """Returns the remark on a loop none of whose iterations are shared by threads."""
     how = " and ".join(_in_order(facts, loop, loop.statements))
-    left = loop.carried(facts.relaxed)
-    if not left.is_empty():
-        found = facts.conflict(left)
-        return Remark(
-            MISSED, PARALLEL, f"its iterations depend on each other, and {how}: {found}", found, advice=advice(found.kind)
-        )
-    broken = loop.carried(facts.dependences.validity)
-    if not broken.is_empty():
-        found = facts.conflict(broken)
-        return Remark(ANALYSIS, PARALLEL, f"it updates a sum, and {how}: {found}", found)
+    if (ordered := in_order(facts, loop, how)) is not None:
+        return ordered
     grids = [each.loop.name for each in facts.scheduled if each.loop.directives.grid and {*each.iterators} & {*loop.statements}]
     if grids:
         named = ", ".join(f"`{name}`" for name in dict.fromkeys(grids))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyml.remarks.collect import on_loop, on_statement
+from polyml.remarks.collect import of_order
 from polyml.remarks.facts import OrderFacts
-from polyml.remarks.parallel import advice
+from polyml.remarks.parallel import in_order
 from polyml.remarks.source_loops import SourceLoop, among
 from polyml.remarks.values import ANALYSIS, MISSED, PARALLEL, PASSED, Remark, Remarks
 
@@ -42,15 +42,7 @@ class ArrayFacts(OrderFacts):
 
 def remarks(facts: ArrayFacts, where: str, signature: str) -> Remarks:
     """Returns all remarks on a simulated call. where, signature: as for `polyml.remarks.collect.remarks`."""
-    return Remarks(
-        kernel=facts.scop.name,
-        where=where,
-        signature=signature,
-        loops=tuple(on_loop(facts, loop, {PARALLEL: parallel}) for loop in facts.loops),
-        statements=tuple(on_statement(facts, name) for name in facts.scop.statements),
-        arrays=(),
-        notes=(),
-    )
+    return of_order(facts, where, signature, {PARALLEL: parallel})
 
 
 def parallel(facts: ArrayFacts, loop: SourceLoop) -> Remark:
@@ -68,16 +60,8 @@ def parallel(facts: ArrayFacts, loop: SourceLoop) -> Remark:
     if spread:
         return _passed(facts, loop, [*_joined(facts, spread, len(spread) + len(in_turn) > 1), *how], in_turn)
     text = "; ".join(how) or "no nest of the array runs it"
-    left = loop.carried(facts.relaxed)
-    if not left.is_empty():
-        found = facts.conflict(left)
-        return Remark(
-            MISSED, PARALLEL, f"its iterations depend on each other, and {text}: {found}", found, advice=advice(found.kind)
-        )
-    broken = loop.carried(facts.dependences.validity)
-    if not broken.is_empty():
-        found = facts.conflict(broken)
-        return Remark(ANALYSIS, PARALLEL, f"it updates a sum, and {text}: {found}", found)
+    if (ordered := in_order(facts, loop, text)) is not None:
+        return ordered
     return Remark(ANALYSIS, PARALLEL, f"its iterations are independent, and {text}: the mapping has other loops along the array")
 
 

@@ -9,7 +9,7 @@ kernel computes of absolute values with every difference made a sum:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -19,6 +19,7 @@ from polyml import polyhedra
 from polyml.dtypes import BF16, F16, F32, F64, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.argument_types import arg_type
+from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArrayType, ScalarType
 from polyml.frontend.types.infer import infer
 from polyml.model.core.nest import subvalues
@@ -139,7 +140,7 @@ class _Absolute:
     """
 
     def __init__(self, kernel: syntax.Kernel):
-        targets = [s.target for s in _statements(kernel.body) if isinstance(s, syntax.Assign)]
+        targets = [s.target for s in statements(kernel.body) if isinstance(s, syntax.Assign)]
         written = {t.array for t in targets if isinstance(t, syntax.Subscript)} | {
             t.name for t in targets if isinstance(t, syntax.Name)
         }
@@ -247,13 +248,3 @@ class _Absolute:
 def _has_floats(expr: syntax.Expr) -> bool:
     """Returns whether some part of an expression is a float or a complex number."""
     return any(node.dtype is not None and node.dtype.kind in "fc" for node in traversal.nodes(expr))
-
-
-def _statements(body: Sequence[syntax.Stmt]) -> Iterator[syntax.Stmt]:
-    """Yields all statements of a kernel's body, with those inside loops and conditions."""
-    for stmt in body:
-        yield stmt
-        if isinstance(stmt, syntax.For):
-            yield from _statements(stmt.body)
-        elif isinstance(stmt, syntax.If):
-            yield from _statements((*stmt.then, *stmt.orelse))
