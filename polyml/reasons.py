@@ -28,7 +28,7 @@ REASONS = {
     "PML-F023": ("a name bound to different arrays", "a name for each array"),
     "PML-F030": ("bounds, subscripts or conditions that are not affine", "sizes and loop variables with constant factors; pass sizes as ints"),
     "PML-F031": ("bounds or subscripts that data decide", "a mask with `if`, over a range that is known"),
-    "PML-F032": ("sizes that do not fit an operation", "arrays whose sizes are equal or 1 in each dimension; check for empty ones before"),
+    "PML-F032": ("sizes or indices that do not fit an operation", "sizes that are equal or 1 in each dimension, and indices inside their array; test others before"),
     "PML-F040": ("types that cannot be together", "convert one with .astype or np.float64(...)"),
     "PML-F041": ("Python integers beyond 64 bits", "NumPy's integers, or floats"),
     "PML-F042": ("an array where a number belongs", "index it in all its dimensions, or pass an array that has as many as the kernel indexes"),
