@@ -1,17 +1,21 @@
-"""A local array that is only copied to another array is that other array from the start.
+"""A local array that is used up as another array is made of it, element by element, is that other array from the start.
 
         for i: T[i] = 0                                      for i: C[i] = 0
         for i, k: T[i] = T[i] + A[i, k]        ->            for i, k: C[i] = C[i] + A[i, k]
-        for i: C[i] = T[i]
+        for i: C[i] = max(T[i] + b, 0)                       for i: C[i] = max(C[i] + b, 0)
 
-The copy is of all of T to the same elements of C, and nothing touches C while T is in use. (Copy coalescing, known from
-registers: Chaitin, "Register allocation and spilling via graph coloring", SIGPLAN 1982.)
+The last nest assigns all of C's elements at the subscripts of T, reads of T the element there alone, and nothing touches C while T
+is in use. Where it only copies, it goes. (Copy coalescing, known from registers: Chaitin, "Register allocation and spilling via
+graph coloring", SIGPLAN 1982; results in the place of an operand are known as in-place updates: Schnorf, Ganapathi and Hennessy,
+"Compile-time copy elimination", Software: Practice and Experience 1993.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from polyml.model.core.evaluation import may_raise
 from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, assigns, map_leaves, reads, touched, with_body
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.inline_arrays import covers
@@ -19,7 +23,7 @@ from polyml.quasi_affine import affine as af
 
 
 def coalesce(nest: Nest) -> Nest:
-    """Returns the nest in which local arrays that are only copied to another array are that other array from the start.
+    """Returns the nest in which local arrays that another array is made of, element by element, are that other array from the start.
 
     It must not be used where arguments may share memory.
     """
@@ -27,20 +31,27 @@ def coalesce(nest: Nest) -> Nest:
 
 
 @dataclass(frozen=True)
-class _ArrayCopy:
-    """An _ArrayCopy is a copy of all elements of the array `source` to the same elements of `target`."""
+class _Takeover:
+    """A _Takeover is a nest that assigns to the elements of `target` what it makes of those of `source` at the same subscripts.
+
+    is_copy: whether it assigns them unchanged
+    """
 
     source: str
     target: str
+    is_copy: bool
 
 
 def _block(body: tuple[Node, ...], nest: Nest, in_loop: bool) -> tuple[Node, ...]:
     nodes = [node if isinstance(node, Assign) else _inside(node, nest, in_loop) for node in body]
     changed = any(a is not b for a, b in zip(nodes, body))
     for node in list(nodes):
-        copy, position = _copy(node, nest), nodes.index(node)
-        if copy is not None and _is_free(copy, nodes, position, nest, in_loop):
-            nodes = [_renamed(n, copy) for n in nodes[:position]] + nodes[position + 1 :]
+        position = nodes.index(node)
+        free = (found for found in _takeovers(node, nest) if _is_free(found, nodes, position, nest, in_loop))
+        found = next(free, None)
+        if found is not None:
+            last = [] if found.is_copy else [_renamed(nodes[position], found)]
+            nodes = [*(_renamed(n, found) for n in nodes[:position]), *last, *nodes[position + 1 :]]
             changed = True
     return tuple(nodes) if changed else body
 
@@ -50,60 +61,76 @@ def _inside(node: Loop | Guard, nest: Nest, in_loop: bool) -> Node:
     return node if body is node.body else replace(node, body=body)
 
 
-def _copy(node: Node, nest: Nest) -> _ArrayCopy | None:
-    """Returns the copy of a whole local array that a node is; None where it is something else."""
+def _takeovers(node: Node, nest: Nest) -> Iterator[_Takeover]:
+    """Yields the local arrays of whose elements a node makes all that it assigns, first those that most loops compute.
+
+    Each of them is read whole, at the subscripts of the assignment alone.
+    """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
         loops.append(node)
         node = node.body[0]
-    if not isinstance(node, Assign) or not loops or not isinstance(node.value, Read) or node.may:
-        return None
-    read = node.value
-    source, target = nest.arrays[read.array], nest.arrays[node.array]
-    if source.role is not Role.LOCAL or source.element != target.element or source.pairs != target.pairs:
-        return None
-    if not (node.inside and read.inside) or node.subscripts != read.subscripts or read.array == node.array:
-        return None
-    around = {af.variable(loop.iterator): loop for loop in loops}
-    own = [around.pop(s, None) for s in read.subscripts]
-    if around or not all(map(covers, own, read.subscripts, source.shape)):
-        return None
-    return _ArrayCopy(read.array, node.array)
+    if not isinstance(node, Assign) or not loops or node.may or not node.inside or may_raise(node.value):
+        return
+    target, found = nest.arrays[node.array], list(reads(node.value))
+    names = dict.fromkeys(read.array for read in found)
+    if node.array in names:
+        return
+    for name in sorted(names, key=lambda name: -_depth(nest.body, name, 0)):
+        source = nest.arrays[name]
+        if source.role is not Role.LOCAL or source.element != target.element or source.pairs != target.pairs:
+            continue
+        if not all(read.inside and read.subscripts == node.subscripts for read in found if read.array == name):
+            continue
+        around = {af.variable(loop.iterator): loop for loop in loops}
+        own = [around.pop(s, None) for s in node.subscripts]
+        if not around and all(map(covers, own, node.subscripts, source.shape)):
+            yield _Takeover(name, node.array, isinstance(node.value, Read))
 
 
-def _is_free(copy: _ArrayCopy, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
-    """Returns whether the target of a copy can take the place of its source.
+def _depth(body: tuple[Node, ...], name: str, loops: int) -> int:
+    """Returns how many loops are around the assignment to an array that most loops are around.
 
-    All that uses the source has to stand before the copy, and nothing between its first use and the copy may use the target.
-
-    nodes: the block of the copy, which is at `position`
-    in_loop: whether the block is in a loop; then nothing in the nest but the copy may use the target, as the next iteration may
-        read what the source still has
+    loops: those around the body
     """
-    if in_loop and sum(_count(a, copy.target) for a in assigns(nest.body)) > 1:
+    inside = (_depth(n.body, name, loops + isinstance(n, Loop)) for n in body if not isinstance(n, Assign))
+    return max((*inside, *(loops for n in body if isinstance(n, Assign) and n.array == name)), default=0)
+
+
+def _is_free(taken: _Takeover, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
+    """Returns whether the target of a takeover can take the place of its source.
+
+    All that uses the source has to stand before the takeover, or be it, and nothing between its first use and the takeover may use the
+    target.
+
+    nodes: the block of the takeover, which is at `position`
+    in_loop: whether the block is in a loop; then nothing in the nest but the takeover may use the target, as the next iteration
+        may read what the source still has
+    """
+    if in_loop and sum(_count(a, taken.target) for a in assigns(nest.body)) > 1:
         return False
     before = [touched((node,)) for node in nodes[:position]]
-    everywhere = sum(_count(a, copy.source) for a in assigns(nest.body))
-    here = sum(_count(a, copy.source) for node in nodes[: position + 1] for a in assigns((node,)))
+    everywhere = sum(_count(a, taken.source) for a in assigns(nest.body))
+    here = sum(_count(a, taken.source) for node in nodes[: position + 1] for a in assigns((node,)))
     if everywhere != here:
         return False
-    first = next((k for k, names in enumerate(before) if copy.source in names), None)
-    return first is not None and not any(copy.target in names for names in before[first:])
+    first = next((k for k, names in enumerate(before) if taken.source in names), None)
+    return first is not None and not any(taken.target in names for names in before[first:])
 
 
 def _count(assign: Assign, name: str) -> int:
     return (assign.array == name) + sum(read.array == name for read in reads(assign.value))
 
 
-def _renamed(node: Node, copy: _ArrayCopy) -> Node:
-    """Returns the node with the copy's target in place of its source."""
-    if copy.source not in touched((node,)):
+def _renamed(node: Node, taken: _Takeover) -> Node:
+    """Returns the node with the takeover's target in place of its source."""
+    if taken.source not in touched((node,)):
         return node
     if not isinstance(node, Assign):
-        return replace(node, body=tuple(_renamed(inner, copy) for inner in node.body))
+        return replace(node, body=tuple(_renamed(inner, taken) for inner in node.body))
 
     def leaf(value: Value) -> Value:
-        return replace(value, array=copy.target) if isinstance(value, Read) and value.array == copy.source else value
+        return replace(value, array=taken.target) if isinstance(value, Read) and value.array == taken.source else value
 
-    array = copy.target if node.array == copy.source else node.array
+    array = taken.target if node.array == taken.source else node.array
     return replace(node, array=array, value=map_leaves(node.value, leaf))

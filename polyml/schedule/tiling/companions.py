@@ -11,7 +11,8 @@ from fractions import Fraction
 
 from polyml.model.core.scop import Statement
 from polyml.schedule.analysis.loop_roles import LoopRole
-from polyml.schedule.tiling.blocking import ContractionAxis
+from polyml.schedule.tiling.blocking import Blocks, ContractionAxis
+from polyml.schedule.tiling.contraction_tree import ends_of, origin_of
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,27 @@ def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -
     """
     moving = [k for k, c in enumerate(found[0]) if c] if len(found) == 1 else []
     return statement.iterators[moving[0]] if len(moving) == 1 and found[0][moving[0]] in (1, -1) else None
+
+
+def in_one_block(found: Contraction, made: Blocks) -> bool:
+    """Returns whether the contraction's whole depth is in one block: no loop over tiles goes along it."""
+    return not _blocked_depth(found, made)
+
+
+def _blocked_depth(found: Contraction, made: Blocks) -> list[str]:
+    """Returns the iterators of the depth along which a loop over tiles goes."""
+    depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
+    tiles = (*made.outer, *(() if made.shared is None else (made.shared,)), *made.inner)
+    return [name for name, _ in tiles if name in depth]
+
+
+def begins_and_ends(found: Contraction, made: Blocks) -> bool:
+    """Returns whether the first and the last block of the depth are known, in which companions run."""
+    return all(origin_of(found.main, name) == "0" and ends_of(found.main, name) for name in _blocked_depth(found, made))
+
+
+def ends_of_depth(found: Contraction, made: Blocks) -> dict[str, tuple[str, str]]:
+    """Returns, for each loop over blocks of the depth, its first and last iteration, as isl texts; {} where there are no companions."""
+    if len(found.statements) == 1:
+        return {}
+    return {name: ends for name in _blocked_depth(found, made) if (ends := ends_of(found.main, name))}

@@ -6,8 +6,8 @@
 
 A statement is a contraction when the element written is the same along some of its loops (depth), one loop runs along the rows
 of memory (panel), and along others an operand is the same that moves along the panel (rows). Statements that access each element
-of the result once (initialisation, scaling, bias, activation: its companions) run in its tiles where the whole depth fits in
-one block, and else in nests of their own. The result is proved like every other schedule.
+of the result once (initialisation, scaling, bias, activation: its companions) run in its tiles: those before it in the first block
+of the depth, those behind it in the last one. The result is proved like every other schedule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.analysis.strides import accesses, is_same_element
 from polyml.schedule.legality.check import is_legal, is_parallel, refusal
 from polyml.schedule.tiling.blocking import BlockingSetting, Blocks, ContractionAxis, Loops, blocks
-from polyml.schedule.tiling.companions import Companion, Contraction, companion
+from polyml.schedule.tiling.companions import Companion, Contraction, begins_and_ends, companion, ends_of_depth, in_one_block
 from polyml.schedule.tiling.contraction_axes import ContractionShape, LayoutSetting, contraction_shape
 from polyml.schedule.tiling.contraction_tree import band_node, filter_text, members_of_band, origin_of
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, names_in
@@ -190,8 +190,7 @@ class _ContractionLayout:
     def _joined(self, parts: list[Tree], fixed: frozenset[str]) -> list[Tree]:
         """Returns a sequence's children; a contraction becomes one child with the neighbours that can run in its tiles.
 
-        These neighbours access each element of the contraction's result once (companions). They are joined to it only where all its
-        iterations that add to an element are in one block.
+        These neighbours access each element of the contraction's result once (companions).
 
         fixed: the loops around the sequence; "S.i" is the loop over iterator i of statement S.
         """
@@ -205,7 +204,7 @@ class _ContractionLayout:
             last = len(parts) if self._variant.joins == "both" else stop
             while found is not None and stop < last and (more := self._contraction(parts[first : stop + 1], (), fixed)):
                 stop, found = stop + 1, more
-            if found is not None and stop - first > 1 and _in_one_block(found, self._blocks(found)):
+            if found is not None and stop - first > 1 and begins_and_ends(found, self._blocks(found)):
                 parts[first:stop] = [{"filter": filter_text(found.statements), "child": self._laid_out(found)}]
                 position = first
             position += 1
@@ -312,7 +311,7 @@ class _ContractionLayout:
         self.found |= {found.main.name}
         why = [self._across[found.main.name]] if found.main.name in self._across else []
         self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in (*why, *made.notes))]
-        if _in_one_block(found, made):
+        if begins_and_ends(found, made) and (self._variant.joins != "none" or in_one_block(found, made)):
             return self._tree(found, made)
         alone = Contraction(found.main, found.axes)
         parts = [(s, self._tree(alone, made) if s is found.main else self._own_nest(found, s)) for s in found.statements]
@@ -339,10 +338,19 @@ class _ContractionLayout:
         free = {a.name for a in found.axes if a.parallel}
         origins = {a.name: origin_of(found.main, a.name) for a in found.axes}
 
+        ends = ends_of_depth(found, made)
+        side = {s: int(k > found.statements.index(found.main)) for k, s in enumerate(found.statements)}
+
+        def place(statement: Statement, name: str) -> str:
+            along = found.names(statement)
+            return along[name] if name in along else ends[name][side[statement]]
+
         def band(loops: Loops, statements: Sequence[Statement]) -> Tree:
-            members = [{s: found.names(s)[name] for s in statements} for name, _ in loops]
+            members = [{s: place(s, name) for s in statements} for name, _ in loops]
             starts = [origins[name] for name, _ in loops]
-            return band_node(members, [step for _, step in loops], [int(name in free) for name, _ in loops], starts)
+            made = band_node(members, [step for _, step in loops], [int(name in free) for name, _ in loops], starts)
+            atomic = [f"atomic[{k}]" for k, (name, _) in enumerate(loops) if name in ends]
+            return {**made, "options": f"{{ {'; '.join(atomic)} }}"} if atomic else made
 
         def points(statement: Statement) -> Tree:
             loops = tuple((name, 1) for name in made.points if name in found.names(statement))
@@ -380,9 +388,3 @@ class _ContractionLayout:
         self.has_diagonal = True
         of_diagonal, in_whole = str(isl.UnionSet.from_set(rest)), str(isl.UnionSet.from_set(common))
         return (of_diagonal, in_whole) if self._variant.diagonal == "first" else (in_whole, of_diagonal)
-
-
-def _in_one_block(found: Contraction, made: Blocks) -> bool:
-    """Returns whether the contraction's whole depth is in one block: no loop over tiles goes along it."""
-    depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
-    return not any(name in depth for name, _ in (*made.outer, *made.inner))

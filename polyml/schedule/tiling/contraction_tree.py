@@ -26,6 +26,20 @@ def origin_of(statement: Statement, iterator: str) -> str:
     return polyhedra.expression_text(first)
 
 
+def ends_of(statement: Statement, iterator: str) -> tuple[str, str] | None:
+    """Returns the first and the last iteration of a loop, as isl texts; None where they are not affine in the parameters.
+
+    Where the loop is empty, the last iteration is the first one.
+    """
+    position = statement.iterators.index(iterator)
+    first, last = polyhedra.value_range(statement.domain, position)
+    single = polyhedra.single(last)
+    if first is None or single is None:
+        return None
+    low, high = polyhedra.expression_text(first), polyhedra.expression_text(single)
+    return low, f"max({low}, {high})"
+
+
 def members_of_band(node: Tree) -> list[dict[str, str | None]]:
     """Returns for each member of a band: statement -> the iterator that the member follows, None where it is no single iterator."""
     return _members_of(node["schedule"])
@@ -46,7 +60,7 @@ def band_node(
 ) -> Tree:
     """Returns a permutable band of loops over tiles or over single iterations, as a node of a tree.
 
-    members: for each loop, by statement, the iterator that it follows.
+    members: for each loop, by statement, the iterator that it follows, or an expression of parameters, as isl text.
     steps: for each loop the size of its tiles, 1 for single iterations.
     coincident: for each loop, 1 where it carries no dependence, else 0.
     origins: for each loop the first iteration of its first tile, as isl text.
@@ -55,7 +69,11 @@ def band_node(
     for member, step, origin in zip(members, steps, origins):
         values = (f"{tuple_text(s)} -> [({_tile(it, step, origin)})]" for s, it in member.items())
         texts.append(f"{{ {'; '.join(values)} }}")
-    parameters = f"[{SLAB}] -> " if any(SLAB in origin for origin in origins) else ""
+    fixed = (s for member in members for s, it in member.items() if it not in s.iterators)
+    names = dict.fromkeys(name for s in fixed for name in polyhedra.parameter_names(s.domain))
+    if any(SLAB in origin for origin in origins):
+        names[SLAB] = None
+    parameters = f"[{', '.join(names)}] -> " if names else ""
     return {"schedule": f"{parameters}[{', '.join(texts)}]", "permutable": 1, "coincident": list(coincident)}
 
 

@@ -5,13 +5,14 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+import polyml
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.schedule.analysis.contraction_roles import contraction_roles, has_contraction
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.compute import ScheduleRequest, compute
 from polyml.schedule.legality.check import check_legal, check_parallel
-from polyml.schedule.tree.bands import PARALLEL, POINT, TILE
+from polyml.schedule.tree.bands import PARALLEL, TILE
 from tests.codegen.samples import scop_of
 from tests.codegen.test_contractions import convolution_nchw, convolution_nhwc
 from tests.frontend.define import define
@@ -117,10 +118,34 @@ def test_what_is_done_with_each_element_runs_in_the_tiles_of_a_short_depth():
     assert outer[0] == outer[1] == outer[2] and [step.mark for step in outer[0]] == [PARALLEL, TILE]
 
 
-def test_and_in_nests_of_its_own_around_a_depth_of_several_blocks():
+def test_and_in_the_first_and_the_last_block_of_a_depth_of_several():
     made = scheduled(layer, A_1=5000)
-    assert marks(made, "S1") == [TILE, PARALLEL, TILE, POINT]
-    assert marks(made, "S0") == marks(made, "S2") == [PARALLEL, POINT]
+    (first, *before), (depth, *own), (last, *behind) = (path_to(made.tree, s)[:-1] for s in ("S0", "S1", "S2"))
+    assert before == own == behind and [step.mark for step in (depth, *own)] == [TILE, PARALLEL, TILE]
+    assert [step.members for step in (first, depth)] == [("0",), ("k - (k) mod 392",)] and "A_1" in last.members[0]
+
+
+def activated(X, W, b):
+    return np.maximum(X @ W + b, 0)
+
+
+def updated(X, W, Y):
+    Y[:] = 2 * (X @ W) + 3 * Y
+
+
+@pytest.mark.parametrize("function", [activated, updated])
+def test_so_they_do_for_a_depth_of_any_length(function):
+    compiled = polyml.kernel(function, cache=False)
+    for depth in (1009, 513, 1008, 1024, 0):
+        rng = np.random.default_rng(depth)
+        X, W = rng.integers(-4, 5, (21, depth)).astype(np.float32), rng.integers(-4, 5, (depth, 70)).astype(np.float32)
+        last = rng.integers(-9, 9, 70 if function is activated else (21, 70)).astype(np.float32)
+        wanted, got = last.copy(), last.copy()
+        returned, result = function(X, W, wanted), compiled(X, W, got)
+        np.testing.assert_array_equal(got, wanted)
+        if returned is not None:
+            np.testing.assert_array_equal(result, returned)
+    assert len(compiled.signatures) == 2  # one for depths of two or three blocks
 
 
 def test_no_loop_goes_to_threads_where_that_is_not_wanted():

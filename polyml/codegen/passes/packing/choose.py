@@ -329,7 +329,7 @@ def least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
     if unit is not None and all(e.names <= context.known_sizes.keys() for e in extents):
         counts = [e.evaluate(context.known_sizes) for e in extents]
         is_aliased = counts[unit] * array.element.size_bytes % PAGE_BYTES == 0
-        if copy.panel is None and _is_read_in_rows(context, read):
+        if len(counts) == 1 or copy.panel is None and _is_read_in_rows(context, read):
             return NEVER
         if 2 * prod(counts) * array.element.size_bytes > context.machine.cache(3).size_bytes:
             return LEAST_LARGE_ARRAY_USES
