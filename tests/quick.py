@@ -66,6 +66,7 @@ QUICK = frozenset(
     model/lowering/test_extract.py
     model/lowering/test_half_arithmetic.py
     model/lowering/test_size_limits.py
+    model/nest_passes/elements/test_update_chains.py
     model/nest_passes/test_narrow_counters.py
     model/nest_passes/test_unroll_sums.py
     model/scop_passes/test_align_slices.py

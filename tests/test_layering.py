@@ -23,6 +23,7 @@ LAYERS = (
     ("frontend.types",),
     ("model.core",),
     ("model.nest_passes",),
+    ("model.nest_passes.elements",),
     ("model.lowering",),
     ("model.scop_passes",),
     ("model.counting",),

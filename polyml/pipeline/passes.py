@@ -41,6 +41,9 @@ from polyml.model.lowering.parameters import without_value_arguments
 from polyml.model.lowering.resolve import resolve
 from polyml.model.nest_passes.block_argmax import in_blocks
 from polyml.model.nest_passes.copy_coalescing import coalesce
+from polyml.model.nest_passes.elements.array_contraction import contracted
+from polyml.model.nest_passes.elements.in_place_sums import added_in_place
+from polyml.model.nest_passes.elements.update_chains import joined
 from polyml.model.nest_passes.equal_sizes import unified
 from polyml.model.nest_passes.forward_substitution import forward
 from polyml.model.nest_passes.inline_arrays import contract
@@ -153,6 +156,15 @@ NEST_PASSES = (  # disjoint: arrays do not overlap
     ),
 )
 PLACED = (  # once the parameters are known
+    Pass("array_contraction", contracted, "before what is done for scalars, which arrays become", takes=("top",), only="disjoint"),
+    Pass(
+        "in_place_sums",
+        added_in_place,
+        "before update_chains, behind which sums are parts of values",
+        takes=("top", "floats"),
+        only="disjoint",
+    ),
+    Pass("update_chains", joined, "once loops over the same elements are one", takes=("top",), only="disjoint"),
     Pass("scalar_placement", place, "last: by sets it knows which elements are others", takes=("top",), only="disjoint"),
 )
 

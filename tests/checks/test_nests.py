@@ -71,6 +71,20 @@ def placed(A):
             A[i, j] = w * 2
 
 
+def rows_that_shrink(A, C):
+    for i in range(A.shape[1]):
+        C[i, i:] = A[:, i] @ A[:, i:] / 3
+
+
+def added(A, C):
+    C += A @ A
+
+
+def updated(A, C):
+    C *= 3
+    C += A
+
+
 def same_shapes(A, B, C):
     C[:] = A + B
 
@@ -99,6 +113,9 @@ CALLS = {
     copied: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     scaled: {"A": ROW, "n": 3, "B": ROW},
     placed: {"A": np.zeros((40, 40))},
+    rows_that_shrink: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    added: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    updated: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     same_shapes: {"A": ROW, "B": ROW, "C": ROW},
     rotated: {"z": ROW.astype(complex), "w": ROW.astype(complex)},
     twice: {"A": ROW, "B": ROW},
@@ -160,6 +177,9 @@ PLANTED = [
     ("inline_arrays", mirrored, next_element),
     ("copy_coalescing", copied, late),
     ("value_arguments", scaled, forgets),
+    ("array_contraction", rows_that_shrink, next_element),
+    ("in_place_sums", added, next_element),
+    ("update_chains", updated, late),
     ("scalar_placement", placed, next_element),
 ]
 

@@ -312,7 +312,11 @@ class LoopBuilder(ABC):
         stem: its name, or the beginning of it
         fill: the number that all elements get; None: they get none
         """
-        return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
+        if fill is None or all(self._allocated_extent(extent) is extent for extent in shape):
+            return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
+        made = self._storage[self._fresh_array(stem, shape, element, None, loc)]  # only a part of it is in use
+        self.loops(shape, lambda point: [syntax.Assign(made.lvalue(point), fill, whole=True, loc=loc)], loc)
+        return made
 
     def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
         """Adds loops over all points of the shape to the statements.

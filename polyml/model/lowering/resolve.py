@@ -275,7 +275,7 @@ class _NestBuilder:
         for dim in range(len(shape)):
             inner.append(self._declared.names.local(f"d{dim}", tuple(inner)))
         own = inner[len(scope.iterators) :]
-        node: Node = Assign(name, tuple(map(af.variable, own)), value, False, stmt.loc)
+        node: Node = Assign(name, tuple(map(af.variable, own)), value, False, stmt.loc, inside=True)
         for iterator, extent in zip(reversed(own), reversed(shape)):
             node = Loop(iterator, Affine(0), extent, 1, (node,), stmt.loc)
         return (node,)

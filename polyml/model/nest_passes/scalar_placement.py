@@ -99,12 +99,12 @@ class _Placer:
         between = nodes[first + 1 : uses[-1]]
         if not any(isinstance(node, Loop) for node in between):
             return
-        if not all(self._never_touches(node, final, context) for node in between):
+        if not all(never_touches(node, final, context) for node in between):
             return
-        if not self._reads_never_touch(final.value, final, context):
+        if not _reads_never_touch(final.value, final, context):
             return
         for k in range(first, uses[-1] + 1):
-            nodes[k] = _moved(nodes[k], name, final)
+            nodes[k] = in_element(nodes[k], name, final)
 
     def _reads(self, assign: Assign, name: str) -> bool:
         return name in self.read_names(assign.value)
@@ -120,24 +120,23 @@ class _Placer:
     def _total(self, name: str) -> int:
         return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
 
-    def _never_touches(self, node: Node, final: Assign, context: IterationContext) -> bool:
-        """Returns whether a node never reads or writes the element that `final` writes, in the same iteration of the loops around.
 
-        context: the loops and guards around the node
-        """
-        if isinstance(node, Guard):
-            inner = context.within(node.condition)
-            return all(self._never_touches(n, final, inner) for n in node.body)
-        if isinstance(node, Loop):
-            inner = context.loop(node)
-            return all(self._never_touches(n, final, inner) for n in node.body)
-        if node.array == final.array and not _differ(node.subscripts, final.subscripts, context):
-            return False
-        return self._reads_never_touch(node.value, final, context)
+def never_touches(node: Node, final: Assign, context: IterationContext) -> bool:
+    """Returns whether a node never reads or writes the element that `final` writes, in the same iteration of the loops around.
 
-    def _reads_never_touch(self, value: Value, final: Assign, context: IterationContext) -> bool:
-        """Returns whether a value never reads the element that `final` writes in the same iteration of the loops around both."""
-        return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
+    context: the loops and guards around the node
+    """
+    if not isinstance(node, Assign):
+        inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
+        return all(never_touches(n, final, inner) for n in node.body)
+    if node.array == final.array and not _differ(node.subscripts, final.subscripts, context):
+        return False
+    return _reads_never_touch(node.value, final, context)
+
+
+def _reads_never_touch(value: Value, final: Assign, context: IterationContext) -> bool:
+    """Returns whether a value never reads the element that `final` writes in the same iteration of the loops around both."""
+    return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
 
 
 def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: IterationContext) -> bool:
@@ -158,10 +157,10 @@ def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Iterati
     return same.is_empty()
 
 
-def _moved(node: Node, name: str, final: Assign) -> Node:
+def in_element(node: Node, name: str, final: Assign) -> Node:
     """Returns the node with the element that `final` writes in place of the scalar."""
     if not isinstance(node, Assign):
-        return replace(node, body=tuple(_moved(inner, name, final) for inner in node.body))
+        return replace(node, body=tuple(in_element(inner, name, final) for inner in node.body))
 
     def leaf(v: Value) -> Value:
         is_scalar = isinstance(v, Read) and v.array == name

@@ -3,7 +3,8 @@
     for k: for i in range(N - k - 1):                          for k: for i in range(k + 1, N):
         A[k + 1 + i, k] /= A[k, k]                 ->              A[i, k] /= A[k, k]
 
-So `A[k + 1 :, k] /= A[k, k]` is the same to a schedule as the loop that says it: iterations that touch one row have the same i.
+So `A[k + 1 :, k] /= A[k, k]` is the same to a schedule as the loop that says it: iterations that touch one row have the same i. The
+iterator of a sum, as in `A[k + 1 :, k] @ B[k + 1 :]`, counts from the beginning of the arrays that are read.
 (This undoes loop normalisation, whose harm to dependences is shown by Allen and Kennedy, "Optimizing Compilers for Modern
 Architectures".)
 """
@@ -38,14 +39,29 @@ def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
 
     The result is None where it keeps its iterators.
     """
-    shifted = {}
+    shifted: dict[int, isl.PwAff] = {}
     for subscript in statement.write.subscripts:
-        for position in polyhedra.used_iterators(subscript)[1:][-1:]:  # the last of several
-            rest = subscript.sub(polyhedra.dimension(statement.domain, position).to_pw_aff())
-            is_shift = subscript.n_piece() == 1 and position not in polyhedra.used_iterators(rest)  # also not in a quotient
-            if is_shift and position not in shifted:
+        for position in _last_of_several(subscript):
+            if position not in shifted and _is_shift(subscript, position, statement):
                 shifted[position] = subscript
+    written = {position for subscript in statement.write.subscripts for position in polyhedra.used_iterators(subscript)}
+    read = [subscript for access in statement.reads for subscript in access.subscripts]
+    for position in {p for subscript in read for p in _last_of_several(subscript)} - written:
+        moving = [subscript for subscript in read if position in polyhedra.used_iterators(subscript)]
+        if all(s.plain_is_equal(moving[0]) for s in moving) and _is_shift(moving[0], position, statement):
+            shifted[position] = moving[0]
     return polyhedra.inverse_of_shifts(statement.domain, shifted) if shifted else None
+
+
+def _last_of_several(subscript: isl.PwAff) -> list[int]:
+    """Returns the last iterator that a subscript has, by position, where it has several; [] where it has not."""
+    return polyhedra.used_iterators(subscript)[1:][-1:]
+
+
+def _is_shift(subscript: isl.PwAff, position: int, statement: Statement) -> bool:
+    """Returns whether a subscript is the iterator at `position` plus what does not have that iterator, also not in a quotient."""
+    rest = subscript.sub(polyhedra.dimension(statement.domain, position).to_pw_aff())
+    return subscript.n_piece() == 1 and position not in polyhedra.used_iterators(rest)
 
 
 def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:

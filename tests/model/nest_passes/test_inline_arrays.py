@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyml
+from polyml.pipeline.passes import without
 from tests.frontend.define import define
 from tests.model.nest_passes.test_copy_coalescing import check
 
@@ -65,7 +66,8 @@ def test_chains_are_one_statement(function):
 
 @pytest.mark.parametrize("function", [shifted_in_place, upside_down_in_place, in_a_row, in_negative_rows, used_twice])
 def test_values_stay_where_their_operands_change_or_they_are_needed_twice(function):
-    assert check(function, given()) == ["T_1"]
+    with without("array_contraction"):  # which makes a scalar of what is needed twice
+        assert check(function, given()) == ["T_1"]
 
 
 @pytest.mark.parametrize("function", [chain, in_place, shifted_in_place, upside_down_in_place])

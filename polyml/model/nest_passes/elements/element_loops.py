@@ -1,0 +1,255 @@
+"""Loops over the elements of an array: which they are, and whether several of them may be one loop.
+
+        for x: T[x] = 0;   for x: for k: T[x] += A[x, k];   for x: C[x] = T[x]            three loops over the elements of T
+
+One loop does for each x what they do, one after the other. It keeps a dependence where nothing that a later one does for x' depends
+on what an earlier one does for an x behind x'. (Loop fusion: Allen and Kennedy, "Optimizing Compilers for Modern Architectures",
+ch. 6.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from polyml.model.core.iteration_context import IterationContext
+from polyml.model.core.nest import Assign, Guard, Loop, Node, assigns, iterators, reads, substituted_in, touched
+from polyml.quasi_affine import affine as af
+from polyml.quasi_affine.affine import Affine
+
+
+@dataclass(frozen=True)
+class ElementLoops:
+    """An ElementLoops is a nest each iteration of whose loops over elements uses one element of an array.
+
+    point: the subscripts of that element
+    elements: the loops over elements, by dimension, in the order in which they become the outer loops
+    rest: the other loops of the nest down to the first block of several nodes
+    body: what stands inside them
+    interchanged: whether another loop stands outside one of the loops over elements
+    """
+
+    point: tuple[Affine, ...]
+    elements: tuple[Loop, ...]
+    rest: tuple[Loop, ...]
+    body: tuple[Node, ...]
+    interchanged: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Returns the iterators of the loops over elements."""
+        return tuple(loop.iterator for loop in self.elements)
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """Returns what the loops over elements have as their body."""
+        return around(self.rest, self.body)
+
+    @property
+    def only(self) -> Assign | None:
+        """Returns the assignment that an iteration of the loops over elements is; None where it is anything else."""
+        node = self.body[0]
+        return node if not self.rest and len(self.body) == 1 and isinstance(node, Assign) else None
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An _Access is an element that an assignment reads or writes, with the loops and guards around that stand inside a block."""
+
+    array: str
+    subscripts: tuple[Affine, ...]
+    writes: bool
+    inside: bool
+    around: tuple[Loop | Guard, ...]
+
+
+def element_loops(node: Node, name: str) -> ElementLoops | None:
+    """Returns a node as loops over the elements of the array `name`; None where it is something else.
+
+    The subscripts of an element are iterators of loops, each plus what stays the same in the nest, or stay the same in the nest.
+    """
+    chain: list[Loop] = []
+    body: tuple[Node, ...] = (node,)
+    while len(body) == 1 and isinstance(body[0], Loop):
+        chain.append(body[0])
+        body = body[0].body
+    accesses = [access for access in _accesses((node,)) if access.array == name]
+    points = {access.subscripts for access in accesses}
+    own = {loop.iterator: loop for loop in chain}
+    if len(points) != 1 or len(own) != len(chain) or not all(access.inside for access in accesses):
+        return None
+    point = points.pop()
+    moving = [_moving(subscript, own) for subscript in point]
+    names = [iterator for iterator in moving if iterator]
+    if None in moving or not names or len(set(names)) < len(names):
+        return None
+    elements = tuple(own[iterator] for iterator in names)
+    if any(loop.step != 1 or (loop.start.names | loop.stop.names) & set(own) for loop in elements):
+        return None
+    rest = tuple(loop for loop in chain if loop.iterator not in names)
+    return ElementLoops(point, elements, rest, body, [loop.iterator for loop in chain[: len(names)]] != names)
+
+
+def _moving(subscript: Affine, loops: Mapping[str, Loop]) -> str | None:
+    """Returns the one of the loops' iterators that a subscript is, plus what stays the same in these loops; "" where it has none of
+    them, and None where it is another expression of them.
+    """
+    mine = subscript.names & set(loops)
+    if not mine:
+        return ""
+    name = min(mine)
+    return name if len(mine) == 1 and name not in (subscript - af.variable(name)).names else None
+
+
+def together(nests: Sequence[ElementLoops | None], name: str, context: IterationContext) -> list[tuple[Node, ...]] | None:
+    """Returns what stands inside the loops over elements of each nest, as it may stand one after the other in those of the last one.
+
+    The result is None where the nests do not run over the same elements of the array `name`, or where one loop would not keep a
+    dependence through another array.
+
+    nests: loops over elements of `name`, in the order in which they run; None for what is no such nest
+    context: the loops and guards around them
+    """
+    known = [nest for nest in nests if nest is not None]
+    inside = [part for nest in known if (part := _aligned(nest, known[-1])) is not None]
+    return inside if len(inside) == len(nests) and _keeps_order(known, inside, name, context) else None
+
+
+def _aligned(nest: ElementLoops, other: ElementLoops) -> tuple[Node, ...] | None:
+    """Returns what stands inside the loops over elements, with the iterators of another nest; None where these do not run over the
+    same elements, or where the iterators have another meaning inside.
+    """
+    names = {a: af.variable(b) for a, b in zip(nest.names, other.names)}
+    if len(nest.names) != len(other.names) or tuple(s.substitute(names) for s in nest.point) != other.point:
+        return None
+    if not all(a.start == b.start and _ends_together(a, b) for a, b in zip(nest.elements, other.elements)):
+        return None
+    if set(other.names) & set(iterators(nest.inside)):
+        return None
+    return tuple(substituted_in(node, names) for node in nest.inside)
+
+
+def _ends_together(a: Loop, b: Loop) -> bool:
+    return _from_zero(a.stop) == _from_zero(b.stop) if a.start == Affine(0) else a.stop == b.stop
+
+
+def _from_zero(stop: Affine) -> Affine:
+    """Returns max(stop, 0): the stop of a loop that begins at 0."""
+    return af.extremum("max", (stop, Affine(0)), as_written=True)
+
+
+def _keeps_order(nests: Sequence[ElementLoops], inside: Sequence[tuple[Node, ...]], name: str, context: IterationContext) -> bool:
+    """Returns whether one loop over elements keeps all dependences of the nests, apart from those through the array `name`.
+
+    inside: the bodies of their loops over elements, which have the iterators of the last nest
+    context: the loops and guards around the nests
+    """
+    loops = nests[-1].elements
+    found = [[a for a in _accesses(part) if a.array != name] for part in inside]
+    for later, mine in enumerate(found):
+        for earlier, others in enumerate(found[: later + 1]):
+            if earlier == later and not nests[later].interchanged:
+                continue  # the loops over elements are outside in the same order as before
+            pairs = ((a, b) for a in others for b in mine if a.array == b.array and (a.writes or b.writes))
+            if not all(_stays_before(a, b, loops, context, both=earlier == later) for a, b in pairs):
+                return False
+    return True
+
+
+def _stays_before(a: _Access, b: _Access, loops: Sequence[Loop], context: IterationContext, *, both: bool) -> bool:
+    """Returns whether what `a` touches in one iteration of the loops over elements is never what `b` touches in an earlier one.
+
+    both: whether they may touch the same element in the same iteration alone
+    """
+    if not a.subscripts or not (a.inside and b.inside):
+        return False
+    moving = {loop.iterator for loop in loops}
+    inner = {loop.iterator for own in (a, b) for loop in own.around if isinstance(loop, Loop)}
+    same: set[str] = set()  # the loops that are in the same iteration where both touch one element
+    for left, right in zip(a.subscripts, b.subscripts):
+        mine = left.names & moving
+        if left == right and len(mine) == 1 and not left.names & inner and all(isinstance(atom, str) for atom, _ in left.terms):
+            same |= mine
+    return same == moving or _never_meet(a, b, loops, context, both)
+
+
+def _never_meet(a: _Access, b: _Access, loops: Sequence[Loop], context: IterationContext, both: bool) -> bool:
+    """Returns whether isl proves that `a` touches in no iteration of the loops what `b` touches in an earlier one (or, with `both`,
+    in another one).
+    """
+    other = {loop.iterator: af.variable(f"{loop.iterator}__") for loop in (*loops, *(n for n in b.around if isinstance(n, Loop)))}
+    here = context
+    for node in (*loops, *a.around):
+        here = here.loop(replace(node, body=())) if isinstance(node, Loop) else here.within(node.condition)
+    for node in (*loops, *b.around):
+        moved = substituted_in(replace(node, body=()), other)
+        if isinstance(moved, Loop):
+            here = here.loop(replace(moved, iterator=f"{moved.iterator}__"))
+        elif isinstance(moved, Guard):
+            here = here.within(moved.condition)
+    meet = here.assumed
+    for left, right in zip(a.subscripts, b.subscripts):
+        meet = meet.intersect(here.set(af.zero(left - right.substitute(other))))
+    for position, loop in enumerate(loops):
+        before = [af.zero(af.variable(o.iterator) - other[o.iterator]) for o in loops[:position]]
+        for order in (">", "<") if both else (">",):
+            turned = af.compare(order, af.variable(loop.iterator), other[loop.iterator])
+            if not meet.intersect(here.set(af.conjunction(*before, turned))).is_empty():
+                return False
+    return True
+
+
+def meeting_place(nodes: Sequence[Node], places: Sequence[int]) -> int | None:
+    """Returns the place among `places` to which all others can move past what stands between; None where there is none.
+
+    nodes: a block
+    places: of some of its nodes, in order
+    """
+    between = [place for place in range(places[0], places[-1]) if place not in places]
+    names = {place: ({a.array for a in assigns_of(nodes[place])}, touched((nodes[place],))) for place in (*places, *between)}
+
+    def pass_each_other(a: int, b: int) -> bool:
+        return names[a][0].isdisjoint(names[b][1]) and names[b][0].isdisjoint(names[a][1])
+
+    for where in reversed(places):
+        if all(pass_each_other(p, m) for p in places for m in between if min(p, where) < m < max(p, where)):
+            return where
+    return None
+
+
+def around(loops: Sequence[Loop], body: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Returns the block that is a nest of the loops with a body; the body itself where there is no loop."""
+    for loop in reversed(loops):
+        body = (replace(loop, body=body),)
+    return body
+
+
+def in_one_place(nodes: Sequence[Node], places: Sequence[int], where: int, made: Sequence[Node]) -> list[Node]:
+    """Returns the nodes without those at `places`, and with `made` at the place `where`, which is one of them."""
+    kept = [[node] if place not in places else made if place == where else () for place, node in enumerate(nodes)]
+    return [node for part in kept for node in part]
+
+
+def assigns_of(node: Node) -> tuple[Assign, ...]:
+    """Returns every assignment in a node, in source order."""
+    return (node,) if isinstance(node, Assign) else tuple(assigns((node,)))
+
+
+def counted(body: Sequence[Node]) -> Counter[str]:
+    """Returns how many accesses each array has in a body."""
+    return Counter(access.array for access in _accesses(body))
+
+
+def _accesses(body: Sequence[Node], outside: tuple[Loop | Guard, ...] = ()) -> Iterator[_Access]:
+    """Yields what the assignments of a body read and write.
+
+    outside: the loops and guards around the body that stand inside the block
+    """
+    for node in body:
+        if not isinstance(node, Assign):
+            yield from _accesses(node.body, (*outside, node))
+            continue
+        yield _Access(node.array, node.subscripts, True, node.inside, outside)
+        for read in reads(node.value):
+            yield _Access(read.array, read.subscripts, False, read.inside, outside)

@@ -1,0 +1,143 @@
+"""A sum that is finally added to an element is added up in that element.
+
+        s = 0
+        for k: s += A[i, k] * x[k]        ->        for k: y[i] += A[i, k] * x[k]
+        y[i] = y[i] + s
+
+The element is then one more addend of a reduction, which comes first: integers are what they were, and numbers of floating point
+may be in another order where `fp` allows it. It is correct when the sum is used for nothing else, its type is that of the element,
+and nothing between reads or writes that element. It stays where the element is multiplied or otherwise changed as well, since a
+product of a sum is not the sum of products. (Reductions: Allen and Kennedy, "Optimizing Compilers for Modern Architectures", sec.
+5.6; scalars that live in elements: `model.nest_passes.scalar_placement`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from polyml.frontend import syntax
+from polyml.model.core.call_interface import ScalarResult
+from polyml.model.core.iteration_context import IterationContext
+from polyml.model.core.nest import Assign, Integer, Loop, Nest, Node, Read, Value, reads, with_body
+from polyml.model.core.scop import Role
+from polyml.model.nest_passes.elements.element_loops import assigns_of, counted
+from polyml.model.nest_passes.scalar_placement import in_element, never_touches
+from polyml.quasi_affine.affine import Affine
+
+
+def added_in_place(nest: Nest, top: IterationContext, floats: bool) -> Nest:
+    """Returns the nest with sums that are finally added to an element added up there.
+
+    It must not be used where arguments may share memory.
+
+    top: the context outside all loops
+    floats: whether sums of floating-point numbers may be added up in another order
+    """
+    results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
+    scalars = {
+        n
+        for n, a in nest.arrays.items()
+        if not a.shape
+        and a.role is Role.LOCAL
+        and n not in results
+        and (a.element.kind in "iu" or floats and a.element.kind == "f")
+    }
+    return with_body(nest, _Sums(nest, scalars).block(nest.body, top)) if scalars else nest
+
+
+class _Sums:
+    """A _Sums adds up sums in the elements that they are added to, block by block.
+
+    scalars: the names of what may be a sum
+    """
+
+    def __init__(self, nest: Nest, scalars: set[str]) -> None:
+        self._nest, self._scalars = nest, scalars
+        self._everywhere = counted(nest.body)
+
+    def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
+        """Returns the block with its sums in elements where that is correct, inner blocks first.
+
+        context: the loops and guards around the block
+        """
+        if not any(a.array in self._scalars for node in body for a in assigns_of(node)):
+            return body
+        nodes = list(self._inner(body, context))
+        place = 0
+        while place < len(nodes):
+            made = self._without_sum(place, nodes, context)
+            place, nodes = (place + 1, nodes) if made is None else (place, made)
+        return tuple(nodes)
+
+    def _inner(self, body: tuple[Node, ...], context: IterationContext) -> Iterator[Node]:
+        for node in body:
+            if isinstance(node, Assign):
+                yield node
+            else:
+                inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
+                yield replace(node, body=self.block(node.body, inner))
+
+    def _without_sum(self, first: int, nodes: list[Node], context: IterationContext) -> list[Node] | None:
+        """Returns the nodes with the sum that nodes[first] begins in the element that it is added to; None where it is no such sum.
+
+        nodes: a block
+        context: the loops and guards around it
+        """
+        start = nodes[first]
+        if not isinstance(start, Assign) or start.array not in self._scalars or not _is_zero(start.value):
+            return None
+        name = start.array
+        uses = [p for p in range(first + 1, len(nodes)) if counted([nodes[p]])[name]]
+        last = nodes[uses[-1]] if uses else start
+        if not isinstance(last, Assign) or counted(nodes[first:])[name] != self._everywhere[name]:
+            return None
+        if not last.subscripts or last.may or not _adds(last, name):
+            return None
+        if self._nest.arrays[last.array].element != self._nest.arrays[name].element:
+            return None
+        between = nodes[first + 1 : uses[-1]]
+        if not any(isinstance(node, Loop) for node in between) or not all(_only_adds_to(node, name) for node in between):
+            return None
+        if not all(never_touches(node, last, context) for node in between):
+            return None
+        moved = [in_element(node, name, last) for node in between]
+        return [*nodes[:first], *moved, *nodes[uses[-1] + 1 :]]
+
+
+def _is_zero(value: Value) -> bool:
+    """Returns whether a value is the constant 0."""
+    while isinstance(value, syntax.Cast):
+        value = value.operand
+    if isinstance(value, Integer):
+        return value.affine == Affine(0)
+    return isinstance(value, syntax.Const) and not isinstance(value.value, complex) and value.value == 0
+
+
+def _adds(last: Assign, name: str) -> bool:
+    """Returns whether an assignment adds the scalar `name` to the element that it is to, `D[x] = D[x] + s`."""
+    value = last.value
+    if not isinstance(value, syntax.Binary) or value.op != "+":
+        return False
+    sides = [side for side in (value.left, value.right) if isinstance(side, Read)]
+    own = [side for side in sides if side.array == last.array and side.subscripts == last.subscripts]
+    return len(own) == 1 and any(side.array == name for side in sides)
+
+
+def _only_adds_to(node: Node, name: str) -> bool:
+    """Returns whether all that a node does with the scalar `name` is to add to it: `s = s + value`, or `s = s - value`."""
+    return all(_is_addition(a, name) for a in assigns_of(node) if a.array == name or _reads(a.value, name))
+
+
+def _is_addition(assign: Assign, name: str) -> bool:
+    value = assign.value
+    if assign.array != name or assign.may or not isinstance(value, syntax.Binary) or value.op not in ("+", "-"):
+        return False
+    mine = isinstance(value.left, Read) and value.left.array == name
+    if mine:
+        return not _reads(value.right, name)
+    return value.op == "+" and isinstance(value.right, Read) and value.right.array == name and not _reads(value.left, name)
+
+
+def _reads(value: Value, name: str) -> bool:
+    return any(read.array == name for read in reads(value))
