@@ -81,8 +81,8 @@ def added(A, C):
 
 
 def updated(A, C):
-    C *= 3
-    C += A
+    C[:] = C * 3
+    C[:] = C + A
 
 
 def same_shapes(A, B, C):

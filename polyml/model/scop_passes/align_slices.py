@@ -53,8 +53,8 @@ def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
     return polyhedra.inverse_of_shifts(statement.domain, shifted) if shifted else None
 
 
-def _last_of_several(subscript: isl.PwAff) -> list[int]:
-    """Returns the last iterator that a subscript has, by position, where it has several; [] where it has not."""
+def _last_of_several(subscript: isl.PwAff) -> tuple[int, ...]:
+    """Returns the last iterator that a subscript has, by position, where it has several; () where it has not."""
     return polyhedra.used_iterators(subscript)[1:][-1:]
 
 

@@ -48,8 +48,8 @@ def transposed_loops(A, B, C):
 
 def later_rows(A, B, C):
     T = A * B + B
-    A[1:] = T[:-1] * T[:-1]
-    C[:] = T + T
+    A[1:] = T[:-1] * T[1:]
+    C[:] = T + T[::-1]
 
 
 def neighbours_of_what_is_changed(A, B, C):
@@ -77,9 +77,7 @@ def test_an_array_that_one_loop_makes_and_uses_is_a_scalar(function):
     assert check(function, given()) == []
 
 
-@pytest.mark.parametrize(
-    "function", [transposed_loops, later_rows, neighbours_of_what_is_changed, kept_for_the_next_iteration]
-)
+@pytest.mark.parametrize("function", [transposed_loops, later_rows, neighbours_of_what_is_changed, kept_for_the_next_iteration])
 def test_an_array_stays_where_one_loop_would_not_do(function):
     assert check(function, given()) != []
 
