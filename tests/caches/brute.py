@@ -48,6 +48,9 @@ class Lru:
     def __init__(self, ways):
         self.ways, self.lines = ways, OrderedDict()  # the newest last
 
+    def dirty(self):
+        return [line for line, dirty in self.lines.items() if dirty]
+
     def find(self, line):
         return self.lines.get(line)
 
@@ -75,6 +78,9 @@ class Plru:
 
     def __init__(self, ways):
         self.places, self.used_right = [None] * ways, {}
+
+    def dirty(self):
+        return [entry[0] for entry in self.places if entry and entry[1]]
 
     def find(self, line):
         return next((d for entry in self.places if entry and entry[0] == line for d in [entry[1]]), None)
@@ -140,6 +146,11 @@ class Hierarchy:
         self.misses, self.written, self.cold, self.far, self.seen = Counter(), Counter(), Counter(), Counter(), set()
         self.thread, self.threads, self.coherent = 0, threads, coherent
         self.lost, self.taken = set(), Counter()  # lines that other threads' writes took away; misses of these
+
+    def dirty(self):
+        """By array, the lines that are dirty in some cache."""
+        every = {line for level in self.caches for cache in level for each in cache for line in each.dirty()}
+        return Counter(map(self.array_of, every))
 
     def access(self, array, address, write, thread=0, first=0):
         """first: the level that is asked."""

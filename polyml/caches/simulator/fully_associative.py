@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from polyml.caches.simulator import state_header
 from polyml.caches.simulator.set_associative import Lookup, SimulatedLevel
 from polyml.codegen.llvm.builder import FunctionBuilder
@@ -33,6 +35,10 @@ class FullyAssociative(SimulatedLevel):
         begins.
         """
         return state_header.rounded(NODE_BYTES * (self.lines + 1))
+
+    def kept(self, content: np.ndarray) -> np.ndarray:
+        """Returns the words of all nodes but the first, which is the list's start. content: the cache in the state, as 32-bit words."""
+        return content[: NODE_BYTES // 4 * (self.lines + 1)].reshape(-1, NODE_BYTES // 4)[1:, _WORD // 4]
 
     def address(self, fn: FunctionBuilder, line: str, instance: str = "") -> str:
         """Emits code for the address of a line's node. Each line of memory has one; it is linked into the list only while the cache

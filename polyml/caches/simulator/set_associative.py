@@ -11,6 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
+
 from polyml.caches.simulator import state_header
 from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.machines.cpu import CacheLevel
@@ -58,6 +60,10 @@ class SimulatedLevel(ABC):
     @abstractmethod
     def size_bytes(self) -> int:
         """Returns how many bytes one cache takes in the simulator's state."""
+
+    @abstractmethod
+    def kept(self, content: np.ndarray) -> np.ndarray:
+        """Returns the words of a cache's lines, with 0 for free places. content: the cache in the state, as 32-bit words."""
 
     def begin(self, fn: FunctionBuilder, instance: str = "") -> str:
         """Emits code for the address at which a cache of the level begins in the simulator's state.
@@ -142,6 +148,10 @@ class SetAssociative(SimulatedLevel):
     def size_bytes(self) -> int:
         """Returns how many bytes one cache takes in the simulator's state."""
         return state_header.rounded(self.count * self.stride)
+
+    def kept(self, content: np.ndarray) -> np.ndarray:
+        """Returns the words of all ways of all sets. content: the cache in the state, as 32-bit words."""
+        return content[: self.count * self.stride // 4].reshape(self.count, -1)[:, : self.ways]
 
     @property
     def stride(self) -> int:

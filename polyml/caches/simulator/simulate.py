@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -76,6 +76,7 @@ class Simulation:
     threads: by thread, the counts of each reference.
     written: by array, how many dirty lines each level writes back, or, where it writes through, how many writes it passes on.
     places: the addresses of the arrays.
+    dirty: by array, how many lines one of the caches still has dirty at the end, so that memory lacks them.
     line_misses: an array [line of memory, level] of misses over all threads; None where they were not counted by line.
     """
 
@@ -84,6 +85,7 @@ class Simulation:
     threads: tuple[dict[ArrayReference, Counts], ...]
     written: dict[str, tuple[int, ...]]
     places: dict[str, Placed]
+    dirty: dict[str, int]
     line_misses: np.ndarray | None = None
 
 
@@ -137,7 +139,8 @@ def simulate(
         raise PolymlValueError(f"{threads.count} threads are not simulated, but 1 to {most}")
     layouts = _layouts(tuple(levels), classify, threads, _rounded(len(where)), _rounded(-(-end // line_bytes)), by_line)
     code = _simulator(program, sizes, where, layouts, threads.count)
-    states, counters = _run(code, layouts, threads.count, _arrays(list(where.values()), layouts.own), len(found))
+    arrays = _arrays(list(where.values()), layouts.own)
+    states, counters = _run(code, layouts, threads.count, arrays, len(found))
     start, count = layouts.own.written // 8, len(levels)
     written = np.sum([state[start : start + len(where) * count].reshape(len(where), count) for state in states], axis=0)
 
@@ -147,15 +150,26 @@ def simulate(
     each = tuple(map(by_reference, counters))
     sent = {array: tuple(map(int, row)) for array, row in zip(where, written)}
     lines = _line_misses(states, layouts) if by_line else None
-    return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where, lines)
+    left = np.bincount(arrays[:-1][_dirty(states, layouts)], minlength=len(where))
+    dirty = dict(zip(where, map(int, left)))
+    return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where, dirty, lines)
+
+
+def _simulators(states: Sequence[np.ndarray], layouts: _Layouts) -> Iterator[tuple[np.ndarray, StateLayout]]:
+    """Yields the state of each simulator with its layout. states: those of the threads, then the shared one if there is one."""
+    behind = [] if layouts.shared is None else [layouts.shared]
+    return zip(states, [*([layouts.own] * (len(states) - len(behind))), *behind])
+
+
+def _dirty(states: Sequence[np.ndarray], layouts: _Layouts) -> np.ndarray:
+    """Returns, for each line of memory, whether one of all caches has it dirty."""
+    return np.any([layout.dirty(state) for state, layout in _simulators(states, layouts)], axis=0)
 
 
 def _line_misses(states: Sequence[np.ndarray], layouts: _Layouts) -> np.ndarray:
-    """Returns the misses [line of memory, level] over all simulators. states: those of the threads, then the shared one if there is one."""
-    behind = [] if layouts.shared is None else [layouts.shared]
-    each = [*([layouts.own] * (len(states) - len(behind))), *behind]
+    """Returns the misses [line of memory, level] over all simulators."""
     shape, tables = (layouts.own.lines, len(layouts.own.levels)), []
-    for state, layout in zip(states, each):
+    for state, layout in _simulators(states, layouts):
         start = layout.line_misses // 8
         tables.append(state[start : start + shape[0] * shape[1]].reshape(shape))
     return np.sum(tables, axis=0)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from polyml.caches.simulator import state_header
 from polyml.caches.simulator.fully_associative import FullyAssociative
 from polyml.caches.simulator.set_associative import REPLACEMENTS, SimulatedLevel
@@ -205,6 +207,19 @@ class StateLayout:
     def state_bytes(self) -> int:
         """Returns the size of the whole state in bytes."""
         return self._offsets["end"]
+
+    def dirty(self, state: np.ndarray) -> np.ndarray:
+        """Returns, for each line of memory, whether one of the caches has it dirty. state: what a run has left."""
+        found, content = np.zeros(self.lines, bool), state.view(np.uint8)
+        for number in self.numbers:
+            sets, start = self.sets(number), self._offsets["sets", number]
+            for begin in range(start, start + sets.size_bytes * self.instances(number), sets.size_bytes):
+                words = sets.kept(content[begin : begin + sets.size_bytes].view(np.int32))
+                found[words[words % 2 == 1] // 2 - 1] = True
+        for thread in range(self.threads):
+            owed = self.owed + thread * self.seen_bytes
+            found |= content[owed : owed + self.lines] != 0
+        return found
 
     def _made(self, number: int, offset: int) -> SimulatedLevel:
         """Returns an object that emits the code for the caches of a level, which begin at a byte offset; its class is that of the

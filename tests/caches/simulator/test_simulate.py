@@ -213,6 +213,7 @@ def test_equals_caches_in_python(case, hierarchy):
     assert +cold == Counter({(array, write): n for (_, k, array, write), n in wanted.cold.items() if k == 0})
     written = {(k, a): n for a, row in found.written.items() for k, n in enumerate(row) if n}
     assert written == dict(+wanted.written)
+    assert {a: n for a, n in found.dirty.items() if n} == dict(wanted.dirty())
     for level, (size, *_) in enumerate(rows):
         far = Counter()
         for reference, counts in found.counts.items():

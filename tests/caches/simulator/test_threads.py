@@ -187,6 +187,7 @@ def check(program, sizes, rows, threads, regions, coherent=False):
     assert counted(found, "first") == +wanted.cold
     assert counted(found, "invalidated") == +wanted.taken
     assert {(k, a): n for a, row in found.written.items() for k, n in enumerate(row) if n} == dict(+wanted.written)
+    assert {a: n for a, n in found.dirty.items() if n} == dict(wanted.dirty())
     far = counted(found, "fully_associative")
     for level, sharing in enumerate(wanted.sharing):
         got = {key: n for key, n in far.items() if key[1] == level}

@@ -1,0 +1,99 @@
+"""softmax(Q K^T) V of several heads, of which the best code keeps no matrix of positions by positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.fused.program import program
+
+
+def _heads(s, rng):
+    return tuple(rng.standard_normal((s["H"], s["N"], s["D"])).astype(np.float32) for _ in range(3))
+
+
+def _by_torch(torch, Q, K, V):
+    return torch.nn.functional.scaled_dot_product_attention(Q[None], K[None], V[None])[0]
+
+
+def _attention_by_hand(Q, K, V):
+    heads, n, d = Q.shape
+    out = np.empty(Q.shape, Q.dtype)
+    row = np.empty(n, Q.dtype)
+    for h in range(heads):
+        for i in range(n):
+            top = np.float32(-np.inf)
+            for j in range(n):
+                s = np.float32(0)
+                for k in range(d):
+                    s += Q[h, i, k] * K[h, j, k]
+                row[j] = s * np.float32(d**-0.5)
+                top = max(top, row[j])
+            total = np.float32(0)
+            for j in range(n):
+                row[j] = np.exp(row[j] - top)
+                total += row[j]
+            for k in range(d):
+                s = np.float32(0)
+                for j in range(n):
+                    s += row[j] * V[h, j, k]
+                out[h, i, k] = s / total
+    return out
+
+
+@program(
+    inputs=_heads, full={"H": 8, "N": 1024, "D": 64}, quick={"H": 2, "N": 192, "D": 32}, torch=_by_torch, hand=_attention_by_hand,
+)  # fmt: skip
+def attention(Q, K, V):
+    scores = Q @ K.transpose(0, 2, 1) * np.float32(Q.shape[2] ** -0.5)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True) @ V
+
+
+@program(
+    inputs=_heads, full={"H": 16, "N": 256, "D": 32}, quick={"H": 8, "N": 96, "D": 16}, torch=_by_torch, hand=_attention_by_hand,
+)  # fmt: skip
+def attention_of_short_sequences(Q, K, V):
+    scores = Q @ K.transpose(0, 2, 1) * np.float32(Q.shape[2] ** -0.5)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True) @ V
+
+
+def _causal_by_torch(torch, Q, K, V):
+    return torch.nn.functional.scaled_dot_product_attention(Q[None], K[None], V[None], is_causal=True)[0]
+
+
+def _causal_by_hand(Q, K, V):
+    heads, n, d = Q.shape
+    out = np.empty(Q.shape, Q.dtype)
+    row = np.empty(n, Q.dtype)
+    for h in range(heads):
+        for i in range(n):
+            top = np.float32(-np.inf)
+            for j in range(i + 1):
+                s = np.float32(0)
+                for k in range(d):
+                    s += Q[h, i, k] * K[h, j, k]
+                row[j] = s * np.float32(d**-0.5)
+                top = max(top, row[j])
+            total = np.float32(0)
+            for j in range(i + 1):
+                row[j] = np.exp(row[j] - top)
+                total += row[j]
+            for k in range(d):
+                s = np.float32(0)
+                for j in range(i + 1):
+                    s += row[j] * V[h, j, k]
+                out[h, i, k] = s / total
+    return out
+
+
+@program(
+    inputs=_heads, full={"H": 4, "N": 512, "D": 64}, quick={"H": 2, "N": 192, "D": 32}, torch=_causal_by_torch, hand=_causal_by_hand,
+)  # fmt: skip
+def causal_attention(Q, K, V):
+    n = Q.shape[1]
+    places = np.arange(n)
+    scores = Q @ K.transpose(0, 2, 1) * np.float32(Q.shape[2] ** -0.5)
+    scores = np.where(places[None, :] <= places[:, None], scores, np.float32(-1e30))
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True) @ V
