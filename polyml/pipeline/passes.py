@@ -43,6 +43,7 @@ from polyml.model.nest_passes.block_argmax import in_blocks
 from polyml.model.nest_passes.copy_coalescing import coalesce
 from polyml.model.nest_passes.elements.array_contraction import contracted
 from polyml.model.nest_passes.elements.in_place_sums import added_in_place
+from polyml.model.nest_passes.elements.symmetric_results import halved
 from polyml.model.nest_passes.elements.update_chains import joined
 from polyml.model.nest_passes.equal_sizes import unified
 from polyml.model.nest_passes.forward_substitution import forward
@@ -165,7 +166,8 @@ PLACED = (  # once the parameters are known
         only="disjoint",
     ),
     Pass("update_chains", joined, "once loops over the same elements are one", takes=("top",), only="disjoint"),
-    Pass("scalar_placement", place, "last: by sets it knows which elements are others", takes=("top",), only="disjoint"),
+    Pass("scalar_placement", place, "by sets it knows which elements are others", takes=("top",), only="disjoint"),
+    Pass("symmetric_results", halved, "last: what elements are made of is together", takes=("top", "floats"), only="disjoint"),
 )
 
 # Nest -> Scop

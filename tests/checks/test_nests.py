@@ -85,6 +85,10 @@ def updated(A, C):
     C[:] = C + A
 
 
+def symmetric(A, C):
+    C[:] = A.T @ A
+
+
 def same_shapes(A, B, C):
     C[:] = A + B
 
@@ -116,6 +120,7 @@ CALLS = {
     rows_that_shrink: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     added: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     updated: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    symmetric: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     same_shapes: {"A": ROW, "B": ROW, "C": ROW},
     rotated: {"z": ROW.astype(complex), "w": ROW.astype(complex)},
     twice: {"A": ROW, "B": ROW},
@@ -181,6 +186,7 @@ PLANTED = [
     ("in_place_sums", added, next_element),
     ("update_chains", updated, late),
     ("scalar_placement", placed, next_element),
+    ("symmetric_results", symmetric, forgets),
 ]
 
 
