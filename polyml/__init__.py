@@ -37,6 +37,7 @@ with deferred():  # NumPy cannot be imported again where its first import was in
         RecompileError,
         ScheduleError,
     )
+    from polyml.runtime.loading.array_memory import release_memory
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "kernel",
     "load",
     "plot",
+    "release_memory",
     "status",
 ]
 

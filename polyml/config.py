@@ -65,6 +65,8 @@ class Options:
     cache: whether compiled kernels are kept on disk.
     cache_dir: the absolute path of the cache's folder; None: the user's cache folder.
     cache_size_mb: the size of the cache at most, in megabytes.
+    kept_memory_mb: how many megabytes of memory that arrays and calls gave back stay at hand for the next ones at most, in the whole
+        process, where what the kernel says counts that became ready last; 0: none. `polyml.release_memory` gives it to the system.
     check: whether the result of every pass is checked at small sizes, with nothing taken from the cache.
     debug: the stages and passes whose results are dumped, names of STAGES and PASSES.
     debug_dir: the folder of the dumps; None: they go to standard error.
@@ -91,6 +93,7 @@ class Options:
     cache: bool = True
     cache_dir: str | None = None
     cache_size_mb: int = 512
+    kept_memory_mb: int = 256
     check: bool = False
     debug: tuple[str, ...] = ()
     debug_dir: str | None = None
@@ -232,6 +235,7 @@ _SETTINGS = {
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),
+    "kept_memory_mb": _count("a size in megabytes, 0 or more", 0, 2**40),
     "check": _flag(),
     "debug": _stages(),
     "debug_dir": _folder(is_absolute=False),

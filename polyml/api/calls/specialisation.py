@@ -14,7 +14,7 @@ from polyml.frontend.syntax import ArgType
 from polyml.runtime.calling.binding import CaptureGuard, Entry, Outcome
 from polyml.runtime.calling.entry import bind, finish_preparation
 from polyml.runtime.calling.guards import Captures
-from polyml.runtime.loading import link, load, thread_pool
+from polyml.runtime.loading import array_memory, link, load, thread_pool
 from polyml.runtime.storage.artifact import Artifact
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.disk_cache import Cache
@@ -136,6 +136,7 @@ class Specialisation:
             number = thread_pool.count(count)
             if self.code is None:
                 raise ValueError("the form is not loaded")
+            array_memory.keep_at_most(self.request.options.kept_memory_mb << 20)
             made = guards, bind(self.made, self.code, threads=number, guards=guards, check_overlap=check_overlap)
             self.entries[count, check_overlap] = made
         return made[1]

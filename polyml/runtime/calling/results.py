@@ -18,6 +18,7 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, returned
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.calling.binding import MISS, Entry, receivers
 from polyml.runtime.calling.result_extents import rewritten
+from polyml.runtime.loading import array_memory
 from polyml.runtime.storage.artifact import Artifact, ResultArray
 
 _UNREADABLE = (AttributeError, IndexError, MemoryError, OverflowError, TypeError, ValueError)
@@ -82,12 +83,17 @@ def _allocator(
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Returns an array as np.empty does, whose data start a cache line unless it is small, so that no vector crosses one."""
+    """Returns an array as np.empty does, whose data start a cache line unless it is small, so that no vector crosses one.
+
+    Its memory is of `array_memory`, which keeps that of arrays that are gone, where this interpreter and this NumPy can use it.
+    """
     size = dtype.itemsize
     for extent in shape:
         size *= extent
     if not _ALIGNED_BYTES <= size < _IMPOSSIBLE_BYTES:
         return np.empty(shape, dtype)
+    if (kept := array_memory.empty()) is not None:
+        return kept(shape, dtype)
     room = np.empty(size + _LINE_BYTES, np.uint8)
     return np.ndarray(shape, dtype, room, -room.__array_interface__["data"][0] % _LINE_BYTES)
 

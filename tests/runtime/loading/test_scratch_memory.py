@@ -10,14 +10,14 @@ import pytest
 import polyml
 from polyml.runtime.loading import scratch_memory
 
-PLACES = 8
+PLACES = 64
 
 
 @pytest.fixture
 def functions(monkeypatch):
     """Acquire and release of a store of their own."""
-    monkeypatch.setattr(scratch_memory, "_code", scratch_memory._code.__wrapped__)
-    code = scratch_memory._code()
+    monkeypatch.setattr(scratch_memory, "code", scratch_memory.code.__wrapped__)
+    code = scratch_memory.code()
     acquire = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(code.address("polyml_acquire"))
     release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("polyml_release"))
     yield acquire, release
