@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import polyml
-from benchmarks.fused import programs, table
+from benchmarks.fused import programs, table, times
 from benchmarks.fused.__main__ import main, setting
 from benchmarks.fused.moved_bytes import moved
+from benchmarks.fused.peers import CALLS, with_module
 from tests.caches import brute
 
 # programs that move at most 1.05 of the bytes of the nest written by hand, at the small sizes: they must not lose that
@@ -110,3 +111,64 @@ def test_an_unknown_program_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["no_such_program"])
     assert "no program 'no_such_program'; there are attention" in capsys.readouterr().err
+
+
+def test_peers_take_turns_and_their_results_are_checked():
+    row = times.row("blur_chain", "QUICK", 1, ["polyml", "numpy"], repeat=2, budget_s=5.0)
+    assert set(row.seconds) == {"polyml", "numpy"} and not row.notes
+    assert row.best == (row.ratios["numpy"], "numpy") and row.ratios["numpy"] > 0
+
+
+def test_times_are_lines_of_a_table():
+    rows = [
+        times.Row("a", {"polyml": 0.001, "numpy": 0.004, "jax": 0.002}, {"numpy": 4.0, "jax": 2.0}),
+        times.Row("b", {"polyml": 0.002, "numpy": 0.001}, {"numpy": 0.5}, {"jax": "wrong: 1.0e+00 apart"}),
+        times.Row("c", {"numpy": 0.001}, {}, {"polyml": "refused: X: y", "jax": "unavailable: no"}),
+    ]
+    assert list(times.lines(rows, ["polyml", "numpy", "jax"])) == [
+        "| program | polyml ms | numpy | jax | best |",
+        "|---|---|---|---|---|",
+        "| a | 1 | 4.00 | 2.00 | 2.00 jax |",
+        "| b | 2 | 0.50 | - | 0.50 numpy |",
+        "| c | - | - | - | - |",
+        "",
+        "geometric means: numpy 1.41, jax 2.00",
+        "the best peer of each program / polyml: 1.00; under 0.9: b",
+        "b, jax: wrong: 1.0e+00 apart",
+        "c, polyml: refused: X: y",
+    ]
+
+
+def doubled(A):
+    return np.add(A, A)
+
+
+def doubled_sum(A):
+    return np.sum(doubled(A))
+
+
+class Recorded:
+    """A module that writes down which of NumPy's functions are used."""
+
+    def __init__(self):
+        self.used = []
+
+    def __getattr__(self, name):
+        self.used.append(name)
+        return getattr(np, name)
+
+
+def test_a_function_and_those_that_it_calls_use_another_module():
+    module = Recorded()
+    assert with_module(doubled_sum, module)(np.ones(4)) == 8
+    assert sorted(module.used) == ["add", "sum"]
+
+
+@pytest.mark.parametrize("peer", ("torch", "jax"))
+@pytest.mark.parametrize("name", programs())
+@pytest.mark.sweep(keep=6)
+def test_the_forms_of_other_libraries_compute_the_same(peer, name):
+    pytest.importorskip(peer)
+    program = programs()[name]
+    arguments = program.arguments("QUICK")
+    assert not program.problem(CALLS[peer](program, arguments, 1)(), arguments)
