@@ -13,7 +13,9 @@ from benchmarks.fused.peers import CALLS, with_module
 from tests.caches import brute
 
 # programs that move at most 1.05 of the bytes of the nest written by hand, at the small sizes: they must not lose that
-REACHED = ("blur_chain", "unsharp_mask")
+REACHED = (
+    "batch_norm_training", "blur_chain", "product_bias_gelu", "product_bias_relu", "product_masked", "scaled_update", "unsharp_mask",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", programs())
@@ -84,7 +86,7 @@ def test_bytes_are_those_of_a_cache_in_plain_python(size):
 
 def test_the_least_bytes_are_those_of_arguments_and_results():
     program = programs()["product_bias_relu"]
-    assert program.least_bytes("QUICK") == 4 * (256 * 64 + 64 * 256 + 256) + 2 * 4 * 256 * 256
+    assert program.least_bytes("QUICK") == 4 * (512 * 32 + 32 * 256 + 256) + 2 * 4 * 512 * 256
     assert programs()["pca"].least_bytes("QUICK") == 8 * (2 * 1024 * 32 + 32 * 4) + 2 * 8 * (32 * 32 + 1024 * 4)
 
 

@@ -49,7 +49,7 @@ class Moved:
     total: all that moves between the last level and memory.
     predicted: what the compiler says that its nests move at least, one after the other; None where it says nothing.
     arrays: {array: (bytes fetched, bytes written)}, of each array that moves anything.
-    nests: how many loops the program has that stand in no other.
+    local_bytes: the memory of arrays that are neither arguments nor results, copies for threads and tiles included.
     notes: what the compiler says of the schedule.
     text: the loops.
     """
@@ -57,7 +57,7 @@ class Moved:
     total: int
     predicted: int | None
     arrays: Mapping[str, tuple[int, int]]
-    nests: int
+    local_bytes: int
     notes: tuple[str, ...] = field(repr=False)
     text: str = field(repr=False)
 
@@ -90,9 +90,10 @@ def moved(function: Callable, arguments: Sequence, setting: Setting, **options: 
     found = simulate(program, sizes, setting.caches, classify=False, places=places, threads=ThreadModel(threads))
     arrays = _by_array(program, found, setting.caches[-1].line_bytes)
     said = next(filter(None, map(_PREDICTED.match, made.artifact.notes)), None)
+    local = sum(place.end - place.address for array, place in places.items() if program.scop.arrays[array].role is Role.LOCAL)
     return Moved(
         sum(map(sum, arrays.values())), int(said[1].replace(",", "")) if said else None, arrays,
-        len(program.body), made.artifact.notes, made.stages["ast"](),
+        local, made.artifact.notes, made.stages["ast"](),
     )  # fmt: skip
 
 

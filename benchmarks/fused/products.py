@@ -11,7 +11,7 @@ def _linear(s, rng):
     return normal(rng, s["N"], s["K"]), normal(rng, s["K"], s["M"]), normal(rng, s["M"])
 
 
-_FULL, _QUICK = {"N": 1024, "K": 128, "M": 1024}, {"N": 256, "K": 64, "M": 256}
+_FULL, _QUICK = {"N": 1024, "K": 128, "M": 1024}, {"N": 512, "K": 32, "M": 256}
 
 
 def _bias_relu_by_hand(X, W, b):

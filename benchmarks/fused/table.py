@@ -79,8 +79,8 @@ def by_hand(program: Program, arguments: Sequence, setting: Setting, least: int)
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yields the table as Markdown, one row for each program, then what holds for all of them."""
-    yield '| program | `fusion="no"` | as compiled | by hand | least | over by hand | saved | by hand saves | predicted |'
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield '| program | `fusion="no"` | as compiled | by hand | least | over by hand | saved | by hand saves | predicted | local arrays |'
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     yield from map(_line, rows)
     ratios = [r.over_hand for r in rows if r.over_hand is not None]
     if ratios:
@@ -99,7 +99,7 @@ def _line(row: Row) -> str:
     predicted = "-" if row.fused.predicted is None else f"{row.fused.predicted:,}"
     cells = (
         row.program, f"{row.separate.total:,}", f"{row.fused.total:,}", hand, f"{row.least:,}", f"{row.over_hand:.2f}",
-        f"{row.saved:.0%}", f"{row.could_be_saved:.0%}", predicted,
+        f"{row.saved:.0%}", f"{row.could_be_saved:.0%}", predicted, f"{row.fused.local_bytes:,}",
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
