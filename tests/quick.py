@@ -39,6 +39,7 @@ QUICK = frozenset(
     drawing/test_labels.py
     drawing/test_log_axes.py
     explorer/test_steps.py
+    frontend/algebra/test_rewrite.py::test_the_order_of_a_chain_is_the_cheapest_of_all
     frontend/parsing/test_source_text.py
     frontend/test_captures.py
     frontend/test_errors.py

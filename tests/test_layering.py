@@ -20,6 +20,7 @@ LAYERS = (
     ("frontend.parsing",),
     ("frontend.regions",),
     ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above
+    ("frontend.algebra",),
     ("frontend.types",),
     ("model.core",),
     ("model.nest_passes",),

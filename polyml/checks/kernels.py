@@ -7,7 +7,7 @@ kernels, and within rounding with a function of whole arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from polyml.codegen.interpreter.call import UncertainBounds
 from polyml.codegen.interpreter.run import run
 from polyml.errors import PolymlError
 from polyml.frontend import syntax
+from polyml.frontend.arrays.lower import lowered
 from polyml.frontend.interpreter import Unspecialised, interpret
 from polyml.model.core.scop import Scop
 
@@ -31,6 +32,20 @@ def check(before: syntax.Kernel, after: syntax.Kernel, arguments: Arguments) -> 
     Both are run by the interpreter of the language.
     """
     return _compared(_interpreted(before), _interpreted(after), arguments)
+
+
+def check_algebra(
+    before: syntax.Kernel, after: syntax.Kernel, types: Sequence[syntax.ArgType], arguments: Arguments
+) -> Finding | None:
+    """Returns what a pass that rewrites array expressions did wrong; None where both kernels compute the same but for rounding.
+
+    types: those of the parameters, for which both have their arrays made loops before they are run by the interpreter.
+    """
+    try:
+        first, second = (_interpreted(lowered(kernel, types)) for kernel in (before, after))
+    except PolymlError:
+        return None  # what the language does not have is refused later
+    return _compared(first, second, arguments, rounding=_ROUNDING)
 
 
 def check_function(function: Callable[..., object], kernel: syntax.Kernel, arguments: Arguments) -> Finding | None:

@@ -101,11 +101,23 @@ class Watcher:
         """
         calls = list(_calls(scop))
         for each, before, after in self._waiting:
-            check = nests.check if isinstance(before, Nest) else kernels.check
-            _raise_first(each, ((at, check(before, after, given)) for at, given in calls))
+            _raise_first(each, ((at, _check(each, before, after, scop, given)) for at, given in calls))
         kernel, self._waiting, self._untyped = self._untyped, [], None
         if kernel is not None:
             _raise_first(name, ((at, kernels.check_lowering(kernel, scop, given)) for at, given in calls))
+
+
+def _check(name: str, before: Any, after: Any, scop: Scop, given: Arguments) -> Finding | None:
+    """Returns what a pass on kernels or nests did wrong in a call; None where no difference is found.
+
+    name: the pass.
+    scop: what became of the kernel, which has the types of the arguments.
+    """
+    if isinstance(before, Nest):
+        return nests.check(before, after, given)
+    if name == "algebra":
+        return kernels.check_algebra(before, after, scop.types, given)
+    return kernels.check(before, after, given)
 
 
 def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:

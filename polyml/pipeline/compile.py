@@ -195,7 +195,7 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
     runner, options = PassRunner(), wanted.options
     model = model_of(kernel, wanted.types, ModelRequest(options, sizes=wanted.sizes, machine=wanted.machine), runner)
     if start == "source" or options.schedule == "source":
-        sized = options.tile and has_contraction(model.scop) and model.typical is not None
+        sized = (options.tile and has_contraction(model.scop) or model.chosen_by_sizes) and model.typical is not None
         tree = model.scop.schedule
         related: tuple[str, ...] = ()
     else:
@@ -240,7 +240,7 @@ def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], c
         ),
         written=tuple(p for p in scop.params if p in written),
         aliased=aliased,
-        notes=made.notes + made.program.notes,
+        notes=made.model.notes + made.notes + made.program.notes,
         sized=made.sized,
         relations=made.related,
     )

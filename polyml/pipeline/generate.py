@@ -98,7 +98,7 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
     """
     wanted, options = call.wanted, call.wanted.options
     machine = wanted.machine
-    sized = scheduled.sized or candidate.model.expands
+    sized = scheduled.sized or candidate.model.expands or candidate.model.chosen_by_sizes
     related = call.related if scheduled.related else ()
     scop = guarded(candidate.model.scop, scheduled, sized, wanted.sizes, related)
     known = {

@@ -29,6 +29,7 @@ from polyml.codegen.passes.privatize import privatize
 from polyml.codegen.passes.privatize_reductions import privatize_reductions
 from polyml.codegen.passes.split_loops import split_loops
 from polyml.codegen.passes.vectorize import vectorize
+from polyml.frontend.algebra.rewrite import rewritten, unchanged
 from polyml.frontend.arrays.lower import lowered
 from polyml.frontend.live_ranges import split
 from polyml.frontend.types.infer import infer
@@ -117,6 +118,14 @@ _MAY_BE_NONE: dict[str, Any] = {"value": _scop, "left_out": lambda *given: None}
 _NEXT = "what follows takes another kind of value"
 
 # Kernel -> Kernel
+ALGEBRA = Pass(
+    "algebra",
+    rewritten,
+    "first: on whole array expressions, which are still there",
+    stage="types",
+    value=lambda made: getattr(made, "kernel", made),
+    left_out=unchanged,
+)
 INFERENCE = (  # run by `infer`
     Pass("lower", lowered, "first: types are of elements, so array expressions become loops", required="types are of elements"),
     Pass("live_ranges", split, "before types, of which each name has one", required="a name has one type"),
@@ -241,7 +250,7 @@ EMIT = Pass("llvm", emit, "function by function", stage="llvm", required=_NEXT)
 OBJECT = Pass("object", Assembler.objects, "threads have begun with each function", stage="object", required=_NEXT)
 
 PASSES = (
-    *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, DEPENDENCES, REDUCTIONS, ARRAY_EXPANSION,
+    ALGEBRA, *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, DEPENDENCES, REDUCTIONS, ARRAY_EXPANSION,
     TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
 )  # fmt: skip
 NAMES = {step.name: step for step in PASSES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import islpy as isl
@@ -25,6 +25,18 @@ def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
         return None
     shapes = dict(sizes.extents)
     return {p.name: shapes[array][dim] for p, array, dim in _sizes(scop)}
+
+
+def extents_of(sizes: Sizes | None) -> dict[tuple[str, int], int] | None:
+    """Returns {(array, dimension): extent} in the call that code is for; None where the extents are not known."""
+    if sizes is None or sizes.extents is None:
+        return None
+    return {(array, dim): extent for array, shape in sizes.extents for dim, extent in enumerate(shape)}
+
+
+def extents_of_parameters(scop: Scop, values: Mapping[str, int]) -> dict[tuple[str, int], int]:
+    """Returns {(array, dimension): extent} for the values of a SCoP's parameters, by name."""
+    return {(array, dim): values[p.name] for p, array, dim in _sizes(scop) if p.name in values}
 
 
 def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[SizeRelation, ...]) -> Scop:

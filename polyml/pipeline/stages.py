@@ -9,6 +9,8 @@ from polyml.config import Options
 from polyml.dtypes import F16
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
+from polyml.frontend.algebra.rewrite import Rewritten
+from polyml.frontend.types.infer import infer
 from polyml.machines import cpu
 from polyml.model.core.dependence import Dependences, pairs_to_compare
 from polyml.model.core.iteration_context import outermost
@@ -18,7 +20,7 @@ from polyml.model.lowering.parameters import parameter_context
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.size_guards import typical_sizes
+from polyml.pipeline.size_guards import extents_of, extents_of_parameters, typical_sizes
 from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
 
@@ -78,6 +80,8 @@ class Model:
     versions: whether values are copied before they are overwritten (node splitting), which pays only where a strongly connected
         component is then divided into blocks of columns.
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
+    notes: what was done to the kernel's expressions before, for `explain`.
+    chosen_by_sizes: whether expressions are written in the form that is cheapest for the sizes of the call.
     """
 
     typed: syntax.Kernel
@@ -89,6 +93,8 @@ class Model:
     pieces: frozenset[str] = frozenset()
     versions: bool = False
     unknown: str = ""
+    notes: tuple[str, ...] = ()
+    chosen_by_sizes: bool = False
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
@@ -120,8 +126,27 @@ def model_of(
 
     unknown: why dependences are not looked for; "": they are.
     """
+    made = _rewritten(kernel, types, wanted, runner)
+    kernel, notes = made.kernel, tuple(map(str, made.rewrites))
     typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased)
-    return model_of_scop(typed, scop_of(typed, wanted, runner), wanted, runner, unknown)
+    model = model_of_scop(typed, scop_of(typed, wanted, runner), wanted, runner, unknown)
+    return replace(model, notes=notes, chosen_by_sizes=made.depends_on_sizes)
+
+
+def _rewritten(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Rewritten:
+    """Returns a kernel with its array expressions in the form that is cheapest for the sizes of the call, where those are known."""
+    if not wanted.transform or wanted.aliased:
+        return Rewritten(kernel)
+    sizes, fp = wanted.sizes, wanted.options.fp
+    if isinstance(sizes, Sizes) or sizes is None:
+        extents = extents_of(sizes)
+        made = runner.run(passes.ALGEBRA, kernel, types, fp=fp, extents=extents)
+        return replace(made, depends_on_sizes=made.depends_on_sizes and extents is not None)
+    made = runner.run(passes.ALGEBRA, kernel, types, fp=fp)
+    if not made.depends_on_sizes:
+        return made
+    plain = scop_of(infer(kernel, types), wanted, PassRunner())  # whose parameters have the names in `sizes`
+    return runner.run(passes.ALGEBRA, kernel, types, fp=fp, extents=extents_of_parameters(plain, sizes))
 
 
 def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyml.checks.kernels import check, check_function
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
@@ -76,6 +76,10 @@ def rows_that_shrink(A, C):
         C[i, i:] = A[:, i] @ A[:, i:] / 3
 
 
+def traced(A, C):
+    C[0, 0] = np.trace(A @ A)
+
+
 def added(A, C):
     C += A @ A
 
@@ -119,6 +123,7 @@ CALLS = {
     placed: {"A": np.zeros((40, 40))},
     rows_that_shrink: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     added: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    traced: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     updated: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     symmetric: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     same_shapes: {"A": ROW, "B": ROW, "C": ROW},
@@ -171,7 +176,18 @@ def last_statement_gone(kernel, before):
     return replace(kernel, body=kernel.body[:-1])
 
 
+def not_transposed(made, before):
+    def changed(expr):
+        if isinstance(expr, syntax.Function) and expr.function == "transpose":
+            return changed(expr.args[0])
+        return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
+
+    body = tuple(traversal.map_reads(stmt, changed) for stmt in made.kernel.body)
+    return replace(made, kernel=replace(made.kernel, body=body))
+
+
 PLANTED = [
+    ("algebra", traced, not_transposed),
     ("live_ranges", twice, last_statement_gone),
     ("equal_sizes", same_shapes, late),
     ("unroll_sums", windows, forgets),

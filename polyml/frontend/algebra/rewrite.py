@@ -1,0 +1,230 @@
+"""The pass `algebra`: array expressions in the cheapest form that rules of linear algebra give them.
+
+    y = A @ B @ x   ->   y = A @ (B @ x)
+
+Under fp="strict" only rules that keep every bit apply, and those of integers, which wrap. The sizes of the call decide what is
+cheap; what is made is right for all sizes. (The order of chained products by dynamic programming: Godbole, IEEE Transactions on
+Computers, 1973; here the e-graph has all orders, and the cheapest is taken from it bottom up.)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from polyml.frontend import syntax, traversal
+from polyml.frontend.algebra import terms
+from polyml.frontend.algebra.egraph import MOST_NODES, MOST_ROUNDS, EGraph, Leaf, Term
+from polyml.frontend.algebra.facts import Facts, evaluated
+from polyml.frontend.algebra.rules import RULES
+from polyml.frontend.arrays.shapes import Linear
+from polyml.frontend.syntax import ArgType, Expr, Stmt
+
+Extents = Mapping[tuple[str, int], int]
+USUAL = 32  # a size that is not known
+WORTH = 1 - 1e-6  # of the cost at most has to be left, so that equal costs change nothing
+_CORNERS = (4, 2048)  # sizes by which it is tried whether the choice depends on sizes
+_MOST_CORNERS = 16
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A rewrite says what became of one expression of the source.
+
+    line: where the expression stands, in its file; 0: not known.
+    before, after: the expression and what it became, as Python text.
+    cost_before, cost_after: estimated cycles of both for the sizes of the call.
+    """
+
+    line: int
+    before: str
+    after: str
+    cost_before: float
+    cost_after: float
+
+    def __str__(self) -> str:
+        costs = f"{self.cost_before:,.0f} -> {self.cost_after:,.0f} cycles, estimated"
+        return f"algebra: line {self.line}: `{self.before}` is computed as `{self.after}` ({costs})"
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What the pass made.
+
+    kernel: the kernel with the expressions rewritten.
+    rewrites: what was changed.
+    depends_on_sizes: whether other sizes would have led to other expressions.
+    """
+
+    kernel: syntax.Kernel
+    rewrites: tuple[Rewrite, ...] = ()
+    depends_on_sizes: bool = False
+
+
+def unchanged(kernel: syntax.Kernel, *given: object, **named: object) -> Rewritten:
+    """Returns a kernel as it is, in place of the pass where it is left out."""
+    return Rewritten(kernel)
+
+
+def rewritten(
+    kernel: syntax.Kernel, types: Sequence[ArgType], *, fp: str = "reassociate", extents: Extents | None = None
+) -> Rewritten:
+    """Returns a kernel, before its arrays become loops, with its array expressions in the cheapest form.
+
+    types: one per parameter.
+    fp: the setting of that name.
+    extents: {(array, dimension): extent} in the call; None: not known, all sizes are taken to be equal.
+    """
+    work = _Rewriting(fp == "strict", extents)
+    body = work.block(kernel.body, Facts.of(kernel, types))
+    if not work.rewrites:
+        return Rewritten(kernel, depends_on_sizes=work.depends_on_sizes)
+    return Rewritten(replace(kernel, body=body), tuple(work.rewrites), work.depends_on_sizes)
+
+
+class _Rewriting:
+    """A rewriting goes through the statements of a kernel, with what is known at each of them."""
+
+    def __init__(self, strict: bool, extents: Extents | None):
+        self._strict, self._extents = strict, extents
+        self.rewrites: list[Rewrite] = []
+        self.depends_on_sizes = False
+
+    def block(self, body: Sequence[Stmt], facts: Facts) -> tuple[Stmt, ...]:
+        made: list[Stmt] = []
+        for stmt in body:
+            made.append(self._stmt(stmt, facts))
+            facts.after(stmt)
+        return tuple(made)
+
+    def _stmt(self, stmt: Stmt, facts: Facts) -> Stmt:
+        match stmt:
+            case syntax.For():
+                return replace(stmt, body=self.block(stmt.body, facts.inside(stmt)))
+            case syntax.If():
+                then, orelse = (self.block(branch, facts.copy()) for branch in (stmt.then, stmt.orelse))
+                return replace(stmt, then=then, orelse=orelse)
+            case syntax.Assign() | syntax.Return():
+                return traversal.map_reads(stmt, lambda expr: self._expr(expr, facts))
+        return stmt
+
+    def _expr(self, expr: Expr, facts: Facts) -> Expr:
+        """Returns an expression with all parts of it that rules know in their cheapest form."""
+        leaves = terms.Leaves()
+        term = terms.term_of(expr, facts, leaves)
+        inner = [self._operands(each, facts) for each in leaves.exprs]
+        if isinstance(term.op, Leaf):
+            return inner[0]
+        best = self._cheapest(term, leaves, facts, expr) if is_worth_a_look(term) else term
+        if best == term and all(new is old for new, old in zip(inner, leaves.exprs)):
+            return expr
+        return terms.written(best, replace(leaves, exprs=inner), expr.loc)
+
+    def _operands(self, expr: Expr, facts: Facts) -> Expr:
+        given = traversal.operands(expr)
+        made = tuple(self._expr(each, facts) for each in given)
+        return expr if all(new is old for new, old in zip(made, given)) else traversal.with_operands(expr, made)
+
+    def _cheapest(self, term: Term, leaves: terms.Leaves, facts: Facts, expr: Expr) -> Term:
+        graph = EGraph(terms.fact_of)
+        binding = {Leaf(k): _leaf(graph, k, each, facts) for k, each in enumerate(leaves.exprs)}
+        root = graph.add_term(term, binding)
+        if root is None:
+            return term
+        plain = EGraph(terms.fact_of)
+        start = plain.add_term(term, {Leaf(k): _leaf(plain, k, each, facts) for k, each in enumerate(leaves.exprs)})
+        saturate(graph, self._strict)
+        if start is None or graph.size == plain.size:
+            return term
+
+        def chosen(extents: Extents, otherwise: int) -> tuple[Term, float, float]:
+            price = terms.price(lambda size: evaluated(size.expr, extents, facts.middles, otherwise))
+            best, cost = graph.cheapest(root, price)
+            _, cost_before = plain.cheapest(start, price)
+            return (best, cost_before, cost) if cost < WORTH * cost_before else (term, cost_before, cost_before)
+
+        best, cost_before, cost = chosen(self._extents or {}, USUAL)
+        self.depends_on_sizes |= any(chosen(corner, USUAL)[0] != best for corner in corners(graph))
+        if best != term:
+            shown = [_shown(each) for each in leaves.exprs]
+            line = 0 if expr.loc is None else expr.loc.line
+            self.rewrites.append(
+                Rewrite(line, terms.text(term, shown.__getitem__), terms.text(best, shown.__getitem__), cost_before, cost)
+            )
+        return best
+
+
+def _leaf(graph: EGraph, place: int, expr: Expr, facts: Facts) -> int:
+    fact = facts.fact(expr)
+    made = graph.add(Leaf(place), fact=fact)
+    if made is None:
+        raise ValueError(f"nothing is known of {expr!r}")
+    return made
+
+
+def _shown(expr: Expr) -> str:
+    """Returns a part of an expression as the source has it."""
+    if isinstance(expr, syntax.Const):
+        return repr(expr.value)
+    if isinstance(expr, syntax.Name):
+        return expr.name
+    shown = "..." if expr.loc is None else expr.loc.text
+    return f"({shown})" if isinstance(expr, (syntax.Binary, syntax.Unary, syntax.Compare)) else shown
+
+
+def is_worth_a_look(term: Term) -> bool:
+    """Returns whether a term has more than one operation, one of them a product or a sum, so that a rule may apply."""
+    found = [each.op for each in _operations(term)]
+    return len(found) > 1 and any(op in ("@", "sum", "sum0", "sum1", "T") for op in found)
+
+
+def _operations(term: Term) -> Iterable[Term]:
+    if isinstance(term.op, str):
+        yield term
+    for arg in term.args:
+        yield from _operations(arg)
+
+
+def saturate(graph: EGraph, strict: bool) -> None:
+    """Applies the rules to a graph until they add nothing, or the graph is full."""
+    for _ in range(MOST_ROUNDS):
+        merged, before = 0, graph.size
+        for rule in RULES:
+            merged += rule.apply(graph, strict)
+            if graph.size > MOST_NODES:
+                graph.rebuild()
+                return
+        graph.rebuild()
+        if not merged and graph.size == before:
+            return
+
+
+def corners(graph: EGraph) -> Iterator[Extents]:
+    """Yields sizes, each very small or very large, by which it is tried whether a choice depends on sizes; first all unknown.
+
+    Sizes that a product needs to be equal are.
+    """
+    same = {each: each for fact in graph.facts.values() for size in fact.shape for each in _sizes_in(size)}
+
+    def first(size: tuple[str, int]) -> tuple[str, int]:
+        return size if same[size] == size else first(same[size])
+
+    for nodes in graph.nodes.values():
+        for op, args in nodes:
+            if op == "@":
+                inner = (graph.facts[graph.find(args[0])].shape[-1], graph.facts[graph.find(args[1])].shape[0])
+                ends = [_sizes_in(size) for size in inner]
+                if [len(end) for end in ends] == [1, 1]:
+                    same[first(ends[0][0])] = first(ends[1][0])
+    free = sorted({first(size) for size in same})
+    yield {}
+    for values in itertools.islice(itertools.product(_CORNERS, repeat=len(free)), _MOST_CORNERS):
+        chosen = dict(zip(free, values))
+        yield {size: chosen[first(size)] for size in same}
+
+
+def _sizes_in(size: Linear) -> list[tuple[str, int]]:
+    """Returns the sizes of arrays, (array, dimension), that a size is made of."""
+    nodes = (node for atom, _ in size.terms for node in traversal.nodes(atom))
+    return [(node.array, node.dim) for node in nodes if isinstance(node, syntax.Shape)]
