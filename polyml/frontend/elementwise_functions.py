@@ -30,6 +30,9 @@ TESTS = ("isnan", "isinf", "isfinite")  # of one number, which is a float once t
 COMPARISONS = {
     "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
+OUTER = (  # the functions whose `outer` a kernel may call, as in np.add.outer(x, y)
+    "add", "subtract", "multiply", "true_divide", "maximum", "minimum", "hypot", "arctan2", *COMPARISONS,
+)  # fmt: skip
 
 # NumPy's name -> math's, where the two differ.
 MATH_NAMES = {

@@ -102,6 +102,8 @@ _CALLS = {
     "minimum_accumulate": ["np.minimum.accumulate(A)"],
     "fmax_accumulate": ["np.fmax.accumulate(x)"],
     "fmin_accumulate": ["np.fmin.accumulate(x)"],
+    "add_outer": ["np.add.outer(x, x)", "np.add.outer(A, x)"],
+    **{f"{name}_outer": [f"np.{name}.outer(x, x)"] for name in elementwise_functions.OUTER if name != "add"},
     "tri": ["np.tri(4)", "np.tri(n, 3, k=1, dtype=np.int32)"],
     "eye": ["np.eye(4) @ A", "np.eye(n, 3) * 2"],
     "tril": ["np.tril(A) + 0", "np.tril(A, k=1) + 0"],

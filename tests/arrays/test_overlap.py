@@ -11,6 +11,8 @@ from polyml.frontend.argument_types import arg_type, with_ones
 from polyml.frontend.arrays.lower import lowered
 from polyml.frontend.interpreter import Unspecialised, interpret
 from polyml.frontend.parsing.parse import parse
+from polyml.frontend.text.writer import text
+from polyml.frontend.types.infer import infer
 from tests.frontend.define import define
 
 SLICES = ["1:", ":-1", "::-1", "2:5", ":3", "::2", "1::2", "4:1:-1", "-3:", ":", "k:", ":k", "k", "0", "-1", "-2", "k - 3", "k + 1"]
@@ -51,3 +53,18 @@ def test_a_temporary_is_made_only_where_it_is_needed(statement, is_needed):
     function = define(f"def f(A):\n    {statement}\n")
     kernel = lowered(parse(function), [arg_type(np.zeros((6, 6)))])
     assert ("Alloc" in repr(kernel.body)) == is_needed
+
+
+@pytest.mark.parametrize(
+    ("statement", "copied"),
+    [
+        ("A[:] = np.minimum(A, A[:, 2, None] + A[3])", ["[A.shape[0]]", "[A.shape[1]]"]), ("A[:] = A / A[0, 0]", []),
+        ("A[1:] -= A[2] * A[0]", ["[A.shape[1]]"]), ("A[:, :, None] = A[:, :, None] + A[:, 1, None, None]", ["[A.shape[0]]"]),
+        ("A[:] = A.T + A[0]", ["[A.shape[0], A.shape[1]]"]),
+    ],
+)  # fmt: skip
+def test_rows_and_numbers_that_are_overwritten_are_copied(statement, copied):
+    function = define(f"def f(A):\n    {statement}\n")
+    given = arg_type(np.zeros((6, 6)))
+    found = [line.split("alloc ")[1] for line in text(infer(parse(function), (given,))).splitlines() if "alloc" in line]
+    assert [each[each.index("[") : each.index(":")] for each in found] == copied

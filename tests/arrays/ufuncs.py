@@ -23,6 +23,23 @@ def angles(x, i):
     return np.deg2rad(x), np.rad2deg(i), np.deg2rad(90)
 
 
+@program(floats(4), floats(3), integers(5, 2), integers(3))
+def outer_operations(x, y, K, k):
+    D = np.subtract.outer(x, np.add.outer(y, k))
+    D[:] = np.minimum(D, np.multiply.outer(x, np.maximum.outer(y, k)))
+    return D, np.less_equal.outer(K, k), np.hypot.outer(x, y), np.add.outer(2, k), np.true_divide.outer(x, 4)
+
+
+@program(floats(6, 6), floats(6))
+def rows_and_columns_that_are_overwritten(P, x):
+    for k in range(P.shape[0]):
+        P[:] = np.minimum(P, np.add.outer(P[:, k], P[k]))
+        x /= x[k] + 3
+    P[1:] = P[1:] * P[0, :, None][1:] - P[2]
+    P *= P[3, 3]
+    P[:, ::-1] += P[2, ::2].sum() + P[:, 4, None]
+
+
 @program(floats(5, 6), floats(5, 6), floats(5))
 def into_given_arrays(A, B, s):
     np.add(A, B, out=A)

@@ -27,7 +27,7 @@ from polyml.frontend.arrays import buffer_swaps, masked_assignment, rebinding
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
-from polyml.frontend.arrays.temporaries import needs_temporary
+from polyml.frontend.arrays.temporaries import copied_reads, overwritten_reads
 from polyml.frontend.arrays.views import (
     Elements,
     Point,
@@ -211,13 +211,15 @@ class Lowering(LoopBuilder):
 
         def direct(point: Point) -> list[Stmt]:
             lvalue, here = target.lvalue(point), element(value, point)
-            if needs_temporary(here, lvalue, point, target.shape, self._aliased, self.require):
+            overwritten = overwritten_reads(here, lvalue, point, target.shape, self._aliased, self.require)
+            copied = copied_reads(self, here, overwritten, point, target.shape) if overwritten else here
+            if copied is None:
                 full = self._storage[target.memory].shape  # the whole array's size, which does not change with the loops around
                 kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
                 held.append(self._fresh_array("_value", full, kind, None, loc))
                 lvalue = syntax.Subscript(held[0], lvalue.indices, inside=True)
                 return [syntax.Assign(lvalue, here, loc=loc)]
-            return [store(lvalue, here)]
+            return [store(lvalue, copied)]
 
         def back(point: Point) -> list[Stmt]:
             lvalue = target.lvalue(point)

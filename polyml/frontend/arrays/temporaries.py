@@ -1,42 +1,87 @@
-"""Temporaries: NumPy computes the whole right side before it stores, which some loops over elements need a temporary for."""
+"""Temporaries: NumPy computes the whole right side before it stores, which some loops over elements need a temporary for.
+
+        P[:] = np.minimum(P, P[:, k, None] + P[k])    ->    a[:] = P[:, k];  b[:] = P[k];  P[i, j] = min(P[i, j], a[i] + b[j])
+
+Where all that would be overwritten too soon has fewer dimensions than what is stored, it is copied; else the whole right side is
+computed in an array of its own first.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from polyml.frontend import syntax, traversal
+from polyml.frontend.arrays.loop_builder import LoopBuilder
 from polyml.frontend.arrays.shapes import Extent, Linear
-from polyml.frontend.arrays.views import Point, Requires
+from polyml.frontend.arrays.views import Elements, Point, Requires
 from polyml.frontend.syntax import Expr
 
 
-def needs_temporary(
+def overwritten_reads(
     value: Expr, lvalue: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], require: Requires
-) -> bool:
-    """Returns whether a loop that stores the elements of an array would read some that it has overwritten, so that it needs a
-    temporary.
+) -> list[syntax.Subscript]:
+    """Returns the elements that a loop which stores the elements of an array may read after it has overwritten them.
 
     value: the expression that an iteration evaluates and stores
     lvalue: the element that the iteration stores it to
     point: the loop variables, outermost first, which both expressions use
     shape: the extents of the loops, in the same order
     aliased: arrays that may share memory
-    require: is called with conditions under which the answer is False
+    require: is called with conditions under which no others are
     """
     longest = {index: extent.length for index, extent in zip(point, shape)}
+    found: list[syntax.Subscript] = []
     for node in traversal.nodes(value):
         if not isinstance(node, syntax.Subscript):
             continue
         if node.array == lvalue.array and node.indices != lvalue.indices:
             read, conditions = _from_start(node)
             if _stored_before(lvalue, read, longest):
-                return True
+                found.append(node)
+                continue
             for condition in conditions:
                 require(condition, "a subscript that is negative", node.loc)
         if node.array != lvalue.array and {node.array, lvalue.array} <= aliased:
-            return True
-    return False
+            found.append(node)
+    return found
+
+
+def copied_reads(
+    builder: LoopBuilder, value: Expr, read: list[syntax.Subscript], point: Point, shape: Sequence[Extent]
+) -> Expr | None:
+    """Returns the value with copies of the elements `read`, which are made before the loops over the point; None where one of these
+    elements moves with all of the loops, so that the copies would be no smaller than the value.
+
+    point: the loop variables, outermost first, and 0 for a dimension of size 1
+    shape: the extents of the loops, in the same order
+    """
+    loops = {index: extent for index, extent in zip(point, shape) if isinstance(index, syntax.Name)}
+    if len(loops) < sum(not isinstance(index, syntax.Const) for index in point):
+        return None
+    moving = {each: [name for name in loops if name in traversal.nodes(each)] for each in read}
+    if any(len(names) == len(loops) for names in moving.values()):
+        return None
+    copies: dict[Expr, Expr] = {}
+    for each, names in moving.items():
+        copies[each] = _copy(builder, each, names, tuple(loops[name] for name in names))
+    return _replaced(value, copies)
+
+
+def _copy(builder: LoopBuilder, read: syntax.Subscript, names: Sequence[Expr], shape: tuple[Extent, ...]) -> Expr:
+    """Adds loops that copy the elements which `read` is for all values of the loop variables; returns the element of the copy."""
+    if not names:
+        return builder.held_number(read, read.loc)
+    made = Elements(shape, lambda point: _replaced(read, dict(zip(names, point))))
+    return builder.memory(made, "_held", read.loc).at(tuple(names))
+
+
+def _replaced(value: Expr, parts: Mapping[Expr, Expr]) -> Expr:
+    """Returns the value with some of its parts replaced."""
+    if value in parts:
+        return parts[value]
+    operands = traversal.operands(value)
+    return traversal.with_operands(value, tuple(_replaced(part, parts) for part in operands)) if operands else value
 
 
 def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:

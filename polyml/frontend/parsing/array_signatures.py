@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyml.frontend.elementwise_functions import OUTER
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -94,7 +96,6 @@ def _numpy() -> Iterator[Signature]:
 
 # ufuncs whose accumulate is one
 ACCUMULATED = ("add", "multiply", "maximum", "minimum", "fmax", "fmin")
-
 _SIGNATURES = {signature.name: signature for signature in _numpy()}
 
 # function object -> Signature
@@ -103,6 +104,7 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     np.amin: _SIGNATURES["min"],
     np.around: _SIGNATURES["round"],
     **{getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out")) for name in ACCUMULATED},
+    **{getattr(np, name).outer: Signature(f"{name}_outer", ("A", "B")) for name in OUTER},
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
 }
 

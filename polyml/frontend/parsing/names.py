@@ -64,8 +64,8 @@ class NameLookup:
         if not isinstance(node, ast.Attribute):
             return MISSING
         owner = self.value(node.value)
-        if isinstance(owner, np.ufunc) and node.attr == "accumulate":
-            return owner.accumulate
+        if isinstance(owner, np.ufunc) and node.attr in ("accumulate", "outer"):
+            return getattr(owner, node.attr)
         if not isinstance(owner, ModuleType):
             return MISSING
         return getattr(owner, node.attr, MISSING) if is_library_module(owner) else vars(owner).get(node.attr, MISSING)

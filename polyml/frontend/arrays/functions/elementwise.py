@@ -9,7 +9,9 @@ from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.arrays.functions.array_operands import as_array, map_elements
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
-from polyml.frontend.arrays.views import Elements
+from polyml.frontend.arrays.views import Elements, Point
+from polyml.frontend.elementwise_functions import OUTER
+from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
 
@@ -42,6 +44,23 @@ def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
         raise NotAffineError("conj of an array without dimensions, which is that array if it is real", loc=loc, notes=[known])
     made = map_elements(builder, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
     return dataclasses.replace(made, may_be_view_of=None if is_complex else storage) if isinstance(made, Elements) else made
+
+
+def _outer(name: str) -> Callable[..., Value]:
+    """Returns the function that lowers np.add.outer and its like, by the name of the function of two numbers.
+
+    The result has the dimensions of the first operand, then those of the second one.
+    """
+
+    def outer(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        a, b = (as_array(arg, loc) for arg in args)
+
+        def at(point: Point) -> Expr:
+            return syntax.Call(name, (a.at(point[: a.rank]), b.at(point[a.rank :])), loc=loc)
+
+        return Elements((*a.shape, *b.shape), at) if a.rank + b.rank else at(())
+
+    return outer
 
 
 def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -90,4 +109,5 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "real": _part("real"),
     "imag": _part("imag"),
     "number": _number,
+    **{f"{name}_outer": _outer(name) for name in OUTER},
 }
