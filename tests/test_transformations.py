@@ -45,11 +45,17 @@ def copied_twice(A):
     return B, C
 
 
+def three_back(A):
+    for i in range(3, A.shape[0]):
+        A[i, 0] = A[i - 3, 0] * A[i, 1] + 1.0
+
+
 @pytest.mark.parametrize(
     "function, arguments, threads, there, absent",
     [
+        (three_back, 1, 1, {"vectorise", "lanes in order"}, {"skew", "pack", "parallel"}),
         (product, 2, 2, {"tile", "pack", "vectorise", "parallel"}, {"skew", "index-set split", "expansion"}),
-        (product, 2, 1, {"tile", "pack", "vectorise"}, {"parallel", "skew"}),
+        (product, 2, 1, {"tile", "pack", "vectorise"}, {"parallel", "skew", "lanes in order"}),
         (centred, 1, 1, {"expansion"}, {"skew", "parallel", "pack"}),
         (mirrored, 1, 1, {"index-set split"}, {"skew", "pack"}),
         (copied_twice, 1, 1, {"fuse", "vectorise"}, {"skew", "index-set split", "pack"}),

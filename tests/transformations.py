@@ -20,7 +20,10 @@ from polyml.codegen.ir.program import Jam, Loop, Program
 from polyml.pipeline import compile as pipeline
 from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, read, statements
 
-NAMES = ("tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "parallel", "part boundary")
+NAMES = (
+    "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "parallel", "part boundary",
+)  # fmt: skip
+SELDOM_TOGETHER = {"lanes in order"}  # what has nothing to do with most others, so that pairs with it are not asked for
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
 
 
@@ -63,7 +66,7 @@ def _of_code(program: Program, runs_alone: bool) -> set[str]:
             found |= {"tile"} if node.role == "tile" or node.directives.tile else set()
             found |= {"parallel"} if node.parallel and not runs_alone else set()
         elif isinstance(node, Jam) and node.lanes > 1:
-            found.add("vectorise")
+            found |= {"vectorise", "lanes in order"} if node.in_order else {"vectorise"}
         waiting += getattr(node, "body", ())
     return found
 
@@ -152,7 +155,11 @@ class Tally:
     def rare(self) -> list[str]:
         """What fired less often than it should in 100,000 programs."""
         single = [name for name in NAMES if self.fired[name] < LEAST]
-        double = [f"{a} with {b}" for a, b in combinations(NAMES, 2) if self.pairs[f"{a} {b}"] < LEAST_PAIRS]
+        double = [
+            f"{a} with {b}"
+            for a, b in combinations(NAMES, 2)
+            if not SELDOM_TOGETHER & {a, b} and self.pairs[f"{a} {b}"] < LEAST_PAIRS
+        ]
         return single + double
 
 

@@ -8,7 +8,7 @@ import pytest
 from polyml import pass_manager
 from polyml.checks import programs
 from polyml.checks.programs import check, check_build
-from polyml.codegen.analysis.loop_nest import LoopNest
+from polyml.codegen.analysis.loop_nest import FARTHEST, LaneReach, LoopNest
 from polyml.codegen.ir.program import Instance, Jam, Loop, with_body
 from polyml.codegen.passes import (
     balance,
@@ -79,6 +79,16 @@ def recurrence(A):
         A[i] = A[i - 1] * A[i] + 1.0
 
 
+def six_back(A):
+    for i in range(6, A.shape[0]):
+        A[i] = A[i - 6] * A[i] + 1.0
+
+
+def ahead(A):
+    for i in range(A.shape[0] - 1):
+        A[i] = A[i + 1] * 2.0
+
+
 def square(*names, size=40, dtype=float):
     return {name: np.zeros((size, size), dtype) for name in names}
 
@@ -91,6 +101,8 @@ CALLS = {
     wrapped: square("A", "B"),
     gathered: {"A": np.zeros(9), "rows": np.zeros(9, int), "B": np.zeros(9)},
     recurrence: {"A": np.zeros(200)},
+    six_back: {"A": np.zeros(200)},
+    ahead: {"A": np.zeros(200)},
     lower_update: {**square("C", "A", dtype=int), "m": 40},
 }
 
@@ -193,6 +205,19 @@ def all_free(monkeypatch):
     monkeypatch.setattr(LoopNest, "is_independent", lambda *given, **options: True)
 
 
+def any_lanes(monkeypatch):
+    monkeypatch.setattr(LoopNest, "lane_reach", LaneReach(FARTHEST, FARTHEST, ()))
+
+
+def no_order(monkeypatch):
+    """Iterations that depend on each other run together as if they did not."""
+    right = register_tile.register_tile
+    monkeypatch.setattr(
+        "polyml.codegen.passes.vectorize.register_tile",
+        lambda nest, shape: tuple(_jams(n, lambda jam: replace(jam, in_order=False)) for n in right(nest, shape)),
+    )
+
+
 def no_masks(monkeypatch):
     right = register_tile.register_tile
     monkeypatch.setattr(
@@ -245,6 +270,9 @@ PLANTED = [  # the pass, its bug, a kernel, what is said of it, and settings
     ("privatize", shared_strip, strips, "in different iterations of parallel loop"),
     ("split_loops", exchanged_sides, wrapped, "in place of"),
     ("vectorize", all_free, recurrence, "in different iterations of"),
+    ("vectorize", any_lanes, six_back, "in different iterations of"),
+    ("vectorize", no_order, ahead, "in different iterations of"),
+    ("vectorize", no_masks, six_back, "S0"),
     ("vectorize", no_masks, strips, "S"),
     ("vectorize", dropped_remainder, strips, "never runs"),
     ("vectorize", one_lane_too_many, strips, "S"),

@@ -6,7 +6,7 @@ reduction until something else. Reads between two writes may change places, and 
 
 from collections import Counter
 
-from polyml.codegen.interpreter.order import sequence
+from polyml.codegen.interpreter.order import walk
 from tests.model.modelling import events, line_names, sizes_of
 
 
@@ -22,7 +22,7 @@ class History:
         self._cells = {(name, point): (reads, write, name in reductions) for (name, point), reads, write in steps}
         order = [instance for instance, _, _ in steps]
         self.instances = Counter(order)
-        self._wanted = self._of(order)
+        self._wanted = self._of((instance, "") for instance in order)
 
     @staticmethod
     def of(function, scop, args, reductions=()):
@@ -33,21 +33,28 @@ class History:
         return History(sizes_of(scop, args), steps, reductions)
 
     def _of(self, order):
-        """element -> [(what happens, Counter of instances)]"""
+        """element -> [(what happens, Counter of instances)]. order: pairs of an instance and which part of it runs, "reads", "writes"
+        or "" for all."""
         found = {}
-        for instance in order:
+        for instance, part in order:
             reads, write, updates = self._cells[instance]
             updates = updates and write in reads
-            for cell in set(reads):
+            for cell in set(reads) if part != "writes" else ():
                 if not (updates and cell == write):
                     _append(found.setdefault(cell, []), "read", instance)
-            _append(found.setdefault(write, []), instance[0] if updates else None, instance)
+            if part != "reads":
+                _append(found.setdefault(write, []), instance[0] if updates else None, instance)
         return found
 
     def check(self, program, **order):
         """The program runs the same instances, each once, and every element sees the same in turn."""
-        ran = sequence(program, self.sizes, **order)
-        assert Counter(ran) == self.instances
+        ran: list = []
+
+        def together(name, points):
+            ran.extend(((name, point), part) for part in ("reads", "writes") for point in points)
+
+        walk(program, self.sizes, lambda name, point: ran.append(((name, point), "")), together=together, **order)
+        assert Counter(instance for instance, part in ran if part != "reads") == self.instances
         assert self._of(ran) == self._wanted
 
 

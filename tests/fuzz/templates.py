@@ -652,7 +652,28 @@ def several_loops(rng: random.Random) -> Made:
     return "\n".join(["def kernel(Y, X, W):", *_nest(loops, [*before, *lines, *after])]), _arrays(e, **shapes)
 
 
+def at_distance(rng: random.Random) -> Made:
+    """Elements of a row that depend on earlier or later ones of it at a few distances, in one statement or two."""
+    e = _element(rng)
+    far, near = rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17]), rng.choice([0, 0, 1, 2, 3, 5, 8])
+    ahead = rng.random() < 0.4
+    first = f"range({far}, A.shape[1] - {near})"
+    before, after = f"[i, j - {far}]", f"[i, j + {near}]"
+    term = rng.choice(["B[i, j]", f"B{after}", f"A{after}", "2", "i"])
+    statements = [f"A[i, j] = {'A' + after if ahead else 'A' + before} * {_half(e)} + {term}"]
+    if rng.random() < 0.4:
+        statements.append(rng.choice([f"B{after} = A[i, j] - 1", f"B[i, j] = A{before} + B{after}", f"B[i, j] += A{after}"]))
+        rng.shuffle(statements)
+    if rng.random() < 0.3:
+        return "\n".join(["def kernel(A, B):", *_nest([("i", "range(1)"), ("j", first)], statements)]), _arrays(
+            e, A="1,5 * N", B="1,5 * N"
+        )
+    loops = [("i", rng.choice(["range(A.shape[0])", "range(1, A.shape[0])"])), ("j", first)]
+    return "\n".join(["def kernel(A, B):", *_nest(loops, statements)]), _arrays(e, A="N,2 * M + 20", B="N,2 * M + 20")
+
+
 TEMPLATES = (
+    at_distance,
     pivots, mirrored,
     elimination,
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,

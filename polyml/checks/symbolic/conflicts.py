@@ -45,6 +45,8 @@ class Region:
     partial: arrays whose elements may be updated by several iterations, as parts of a reduction; None: all arrays, as in a loop
         whose iterations are lanes of a vector.
     owned: arrays with a row for each thread, which iterations of one thread share.
+    in_order: whether the iterations are lanes of one vector that all read before any writes, so that a later one may write what an
+        earlier one reads.
     iteration, thread: which iteration makes the accesses that are recorded next, and on which thread.
     """
 
@@ -52,6 +54,7 @@ class Region:
     private: frozenset[str] = frozenset()
     partial: frozenset[str] | None = frozenset()
     owned: frozenset[str] = frozenset()
+    in_order: bool = False
     iteration: int = 0
     thread: int = 0
     _uses: dict[Place, _Use] = field(default_factory=dict)
@@ -75,7 +78,9 @@ class Region:
             use.update = update if use.update == update else ""
             return
         if not writes and not use.writes:
-            use.iteration = _SEVERAL
+            use.iteration = self.iteration if self.in_order else _SEVERAL
+        elif self.in_order and not use.writes:
+            use.iteration, use.writes, use.instance = self.iteration, True, instance
         elif not update or use.update != update:
             element, both = element_text(*place), (instance_text(*use.instance), instance_text(*instance))
             what = f"{both[0]} and {both[1]} touch {element} in different iterations of {self.what}"

@@ -92,7 +92,7 @@ class Executable:
         self._owned = rows_of_threads(program)
         self._most, self._memory = 0, self._memory_at({})
         self._conflicts, self._events = Conflicts(), list[InstanceEvent]()
-        self._parts = [self._block(nodes, lanes=False) for nodes in (program.before, program.body)]
+        self._parts = [self._block(nodes, None) for nodes in (program.before, program.body)]
 
     def run(self, sizes: Mapping[str, int], most: int) -> Run:
         """Runs the program at given sizes and returns what came of it. Raises TooManyInstances where it has more than `most`
@@ -113,7 +113,7 @@ class Executable:
     def _memory_at(self, sizes: Env) -> Memory:
         return Memory(self._program.scop, self._program.windows, sizes, self._table, self._terms)
 
-    def _block(self, nodes: tuple[Node, ...], lanes: bool) -> Execute:
+    def _block(self, nodes: tuple[Node, ...], lanes: Jam | None) -> Execute:
         parts = [self._node(node, lanes) for node in nodes]
 
         def execute(envs: list[Env]) -> None:
@@ -122,10 +122,10 @@ class Executable:
 
         return execute
 
-    def _node(self, node: Node, lanes: bool) -> Execute:
+    def _node(self, node: Node, lanes: Jam | None) -> Execute:
         """Returns a function that runs a node of the program.
 
-        lanes: whether it is inside a jam, a loop whose iterations run together, and these must not conflict.
+        lanes: the innermost jam around it, a loop whose iterations run together and must not conflict; None where there is none.
         """
         if isinstance(node, InstanceNode):
             return self._instance(node, lanes)
@@ -135,7 +135,7 @@ class Executable:
             return self._guard(node, lanes)
         return self._jam(node) if isinstance(node, Jam) else self._unroll(node, lanes)
 
-    def _instance(self, node: InstanceNode, lanes: bool) -> Execute:
+    def _instance(self, node: InstanceNode, lanes: Jam | None) -> Execute:
         point, effect = tuple_code(node.point), self._effects[node.statement]
 
         def one(env: Env) -> None:
@@ -144,17 +144,20 @@ class Executable:
             self._events.append(effect.run(evaluate(point, env), env, env, self._memory, self._conflicts))
 
         def together(envs: list[Env]) -> None:
-            with self._conflicts.inside(Region("a loop that run together", partial=None)) as region:
-                for region.iteration, env in enumerate(envs):
-                    one(env)
+            in_order = lanes is not None and lanes.in_order
+            size = lanes.lanes if lanes is not None and in_order else len(envs)
+            for first in range(0, len(envs), size):
+                with self._conflicts.inside(Region("a loop that run together", partial=None, in_order=in_order)) as region:
+                    for region.iteration, env in enumerate(envs[first : first + size]):
+                        one(env)
 
         def in_turn(envs: list[Env]) -> None:
             for env in envs:
                 one(env)
 
-        return together if lanes else in_turn
+        return in_turn if lanes is None else together
 
-    def _loop(self, node: Loop, lanes: bool) -> Execute:
+    def _loop(self, node: Loop, lanes: Jam | None) -> Execute:
         lower, upper, body = tuple_code(node.lower), tuple_code(node.upper), self._block(node.body, lanes)
 
         def execute(envs: list[Env]) -> None:
@@ -176,7 +179,7 @@ class Executable:
 
         return execute
 
-    def _guard(self, node: Guard, lanes: bool) -> Execute:
+    def _guard(self, node: Guard, lanes: Jam | None) -> Execute:
         condition, body = _condition_code(node.condition), self._block(node.body, lanes)
 
         def execute(envs: list[Env]) -> None:
@@ -187,11 +190,15 @@ class Executable:
         return execute
 
     def _jam(self, node: Jam) -> Execute:
-        base, body = integer_code(node.base), self._block(node.body, lanes=not node.scans)
+        base, body = integer_code(node.base), self._block(node.body, None if node.scans else node)
         limit = None if node.limit is None else integer_code(node.limit)
 
         def execute(envs: list[Env]) -> None:
             inner = []
+            if node.in_order and len(envs) != 1:
+                raise Violation(
+                    Finding(f"the iterations of {node.var} that keep their order run inside of others that run together")
+                )
             for env in envs:
                 first = evaluate(base, env)
                 last = first + node.count * node.lanes - 1
@@ -205,7 +212,7 @@ class Executable:
 
         return execute
 
-    def _unroll(self, node: Unroll, lanes: bool) -> Execute:
+    def _unroll(self, node: Unroll, lanes: Jam | None) -> Execute:
         base, body = integer_code(node.base), self._block(node.body, lanes)
 
         def execute(envs: list[Env]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
-from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
+from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms, StepAccesses, stalls
 from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
@@ -70,26 +70,6 @@ class Innermost:
 
     accesses: Sequence[InnermostAccess]
     waits: float
-
-
-@dataclass
-class _StepAccesses:
-    """The accesses of one step of the innermost loop, counted in instructions.
-
-    loads: all loads that are not counted in `lined` or `broadcasts`.
-    lined: loads of vectors that begin on cache lines.
-    broadcasts: loads of one element into all lanes.
-    stores: stores.
-    jumps: cycles of waiting for cache lines that do not follow one another.
-    accumulators: how many registers hold accumulators throughout the loop.
-    """
-
-    loads: float = 0.0
-    lined: float = 0.0
-    broadcasts: float = 0.0
-    stores: float = 0.0
-    jumps: float = 0.0
-    accumulators: float = 0
 
 
 class CostModel:
@@ -194,20 +174,29 @@ class CostModel:
             slow=slow,
             jumps=traffic.jumps,
             issue=0.25 * (arithmetic + loads + traffic.lined + traffic.broadcasts + stores),
-            waits=inside.waits * (tiling.vectors if tiling.scans else 1),
+            waits=self._step_waits(tiling, inside.waits),
             loop=LOOP_CYCLES * self._depth,
             instances=tiling.copies,
             used=self._used(tiling),
         )
 
-    def _step_accesses(self, tiling: RegisterTiling, inside: Innermost) -> _StepAccesses:
+    def _step_waits(self, tiling: RegisterTiling, waits: float) -> float:
+        """Returns the cycles in which one step of the innermost loop waits for what steps before it computed.
+
+        waits: those of each iteration, one by one.
+        """
+        if not tiling.in_order:
+            return waits * (tiling.vectors if tiling.scans else 1)
+        return waits * tiling.block + stalls(tiling.block, self.nest.lane_reach.flows)
+
+    def _step_accesses(self, tiling: RegisterTiling, inside: Innermost) -> StepAccesses:
         """Returns the counts of the accesses that a tiling makes in one step of the innermost loop."""
-        found = _StepAccesses()
+        found = StepAccesses()
         for access, innermost in zip(self.accesses, inside.accesses):
             self._count(found, tiling, access, innermost)
         return found
 
-    def _count(self, found: _StepAccesses, tiling: RegisterTiling, access: AccessStrides, innermost: InnermostAccess) -> None:
+    def _count(self, found: StepAccesses, tiling: RegisterTiling, access: AccessStrides, innermost: InnermostAccess) -> None:
         """Adds the loads, stores, accumulators and cache-line waits of one access in one step of a tiling to the counts `found`."""
         nest_access, weight = access.access, innermost.weight
         lane = NO_STRIDE if tiling.vector is None else access.strides[tiling.vector]
@@ -363,7 +352,11 @@ class CostModel:
             return self._inner_waits
         others = tuple(v for v in range(len(self.nest.chain)) if v != innermost)
         if not self.nest.is_independent(innermost, others, reorder=True):
-            return sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
+            total = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
+            if innermost < len(self.nest.chain) - 1 or any(r.access.accumulates for r in self.accesses):
+                return total
+            flows = self.nest.lane_reach.flows
+            return total / flows[0] if flows else 0.0
         # each iteration waits for the one before if an element is updated in place
         return LATENCY_CYCLES if any(r.access.writes and inside.is_invariant for r, inside in zip(self.accesses, accesses)) else 0.0
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
 LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
+FORWARD_STALL = 20.0  # cycles that a vector waits for memory if several stores, just made, have parts of it
+FORWARDED = 256  # elements behind a store from which it has surely reached the cache
 SHARED_CYCLES = 0.05  # the share of a less busy unit's cycles that does not overlap with those of the busiest unit
 
 
@@ -45,3 +48,33 @@ class CycleTerms:
         named = ("arithmetic", "loads", "stores", "slow", "jumps", "issue", "waits", "loop")
         parts = ", ".join(f"{name} {getattr(self, name):.3g}" for name in named if getattr(self, name))
         return f"{self.per_iteration:.3g} cycles each ({parts}; {self.instances} at a time, {self.used:.0%} of them used)"
+
+
+@dataclass
+class StepAccesses:
+    """The accesses of one step of the innermost loop, counted in instructions.
+
+    loads: all loads that are not counted in `lined` or `broadcasts`.
+    lined: loads of vectors that begin on cache lines.
+    broadcasts: loads of one element into all lanes.
+    stores: stores.
+    jumps: cycles of waiting for cache lines that do not follow one another.
+    accumulators: how many registers hold accumulators throughout the loop.
+    """
+
+    loads: float = 0.0
+    lined: float = 0.0
+    broadcasts: float = 0.0
+    stores: float = 0.0
+    jumps: float = 0.0
+    accumulators: float = 0
+
+
+def stalls(block: int, distances: Sequence[int]) -> float:
+    """Returns the cycles in which a step that runs `block` consecutive iterations together, in vectors, waits for memory to have
+    what steps a little before have stored in other pieces than it loads.
+
+    distances: how many iterations before it an iteration reads what was written. Multiples of the block wait for nothing: they are
+    in registers, or were stored in the same pieces.
+    """
+    return max((FORWARD_STALL * block / d for d in distances if d % block and d < FORWARDED), default=0.0)

@@ -6,11 +6,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Differences, Enclosing, RangedAccess, loop_range
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, with_paths
+from polyml.codegen.presburger.omega_test import System, at_least, equal
 from polyml.model.core.scop import Access, Statement
 from polyml.quasi_affine.affine import Affine
+
+FARTHEST = 512  # distances of dependences, in iterations, are looked for up to here: no block of vectors is longer
+
+
+@dataclass(frozen=True)
+class LaneReach:
+    """How many consecutive iterations of a nest's innermost loop may run together, instance by instance, if each vector reads for
+    all of its lanes before it writes for any, and vectors run in order.
+
+    A dependence of an instance on itself, from a write to a later iteration, is kept if both are in different vectors. A dependence
+    on an instance that comes later in the body is kept if both are in different blocks of vectors. All others, such as those from a
+    read to a later write of the same instance, are kept by the order of instances.
+
+    vector: the shortest distance of a dependence of an instance on itself; FARTHEST if there is none below that.
+    block: the shortest distance of a dependence of an instance on a later one; FARTHEST if there is none below that.
+    flows: the shortest distance of each pair of accesses of which the first writes what the second reads in a later iteration,
+        against the order of instances or in one instance; without those of FARTHEST or more.
+    """
+
+    vector: int
+    block: int
+    flows: tuple[int, ...]
+
+    def allows(self, lanes: int, vectors: int) -> bool:
+        """Returns whether blocks of so many vectors keep all dependences."""
+        return lanes <= self.vector and lanes * vectors <= self.block
 
 
 @dataclass(frozen=True)
@@ -88,6 +116,30 @@ class LoopNest:
             self._free[key] = not any(d.may_be(key[1], var) for d in self.deltas() if not (reorder and d.reduces))
         return self._free[key]
 
+    @cached_property
+    def lane_reach(self) -> LaneReach:
+        """How many iterations of the innermost loop of the chain may run together although they depend on each other. Updates of
+        one reduction, which may run in any order, do not count.
+        """
+        accesses, chain = self.accesses(), [loop_range(loop) for loop in self.chain]
+        position = {id(instance): number for number, (instance, _) in enumerate(instances_in(self.body))}
+        vector = block = FARTHEST
+        flows: list[int] = []
+        for i, a in enumerate(accesses):
+            for b in accesses[i:]:
+                if a.array != b.array or not (a.writes or b.writes) or a is b and not a.writes:
+                    continue
+                if a.accumulates and b.accumulates and a.instance is b.instance:
+                    continue
+                distance = _shortest_back(self.tests.deltas(a.ranged(), b.ranged(), self.shared, chain), len(chain))
+                if position[id(a.instance)] == position[id(b.instance)]:
+                    vector = min(vector, distance)
+                else:
+                    block = min(block, distance)
+                if b.writes and not a.writes and distance < FARTHEST:
+                    flows.append(distance)
+        return LaneReach(vector, block, tuple(sorted(flows)))
+
     def is_distinct(self, array: str, var: int, fixed: Iterable[int]) -> bool:
         """Returns whether different iterations of loop `var` access different elements of the array when the loops `fixed` have
         equal values.
@@ -149,6 +201,26 @@ class Delta:
     def may_be(self, zero: Iterable[int], moved: int | None = None) -> bool:
         """Returns whether some distance may be 0 in each dimension of `zero`, and not 0 in dimension `moved`."""
         return any(each.may_be(zero, moved) for each in self.differences)
+
+
+def _shortest_back(differences: Differences, count: int) -> int:
+    """Returns the smallest d such that a nest's second access of a pair may refer to the element of the first one d iterations of
+    the innermost loop earlier, in the same iteration of all other loops; FARTHEST if there is none below that.
+
+    count: the number of the nest's loops.
+    """
+    here, last = System(), count - 1
+    for k in range(last):
+        here &= equal({k: 1}, 0)
+
+    def none_below(distance: int) -> bool:  # -(distance - 1) <= d <= -1
+        return not differences.allows(here & at_least({last: -1}, -1) & at_least({last: 1}, distance - 1))
+
+    known, above = 1, FARTHEST + 1  # none is below `known`; one is below `above`, or that is too far
+    while above - known > 1:
+        middle = (known + above) // 2
+        known, above = (middle, above) if none_below(middle) else (known, middle)
+    return known
 
 
 def instances_in(nodes: tuple[Node, ...]) -> Iterator[tuple[Instance, tuple[Loop, ...]]]:

@@ -26,6 +26,8 @@ class RegisterTiling:
     keeps_order: whether no loop is moved inside another.
     scalar_remainder: whether the iterations left over of a reduction over lanes run one by one, not under a mask.
     scans: whether the lanes compute prefix sums, each lane from the one before.
+    in_order: whether iterations depend on each other, so that vectors run in order, each reading before it writes.
+    strip: how many iterations run together if the last of the vectors is not full, so that some of its lanes are masked out; else 0.
     """
 
     start: int
@@ -41,11 +43,18 @@ class RegisterTiling:
     keeps_order: bool = False
     scalar_remainder: bool = False
     scans: bool = False
+    in_order: bool = False
+    strip: int = 0
+
+    @property
+    def block(self) -> int:
+        """The number of consecutive iterations of the vector loop that run together."""
+        return self.strip or self.vectors * self.lanes
 
     @property
     def copies(self) -> int:
         """The number of the nest's iterations that run together."""
-        total = self.vectors * self.lanes
+        total = self.block
         for _, count in self.jams:
             total *= count
         return total

@@ -13,6 +13,7 @@ from polyml.quasi_affine.affine import Affine, Condition
 Env = dict[str, int]  # the loop variables around a node, and the parameters
 StatementPoint = tuple[str, tuple[int, ...]]
 Visit = Callable[[str, tuple[int, ...]], None]
+Together = Callable[[str, list[tuple[int, ...]]], None]
 Execute = Callable[[list[Env]], None]
 
 Item = TypeVar("Item")
@@ -22,10 +23,21 @@ MOST_PHASES = 16  # offsets in a cache line at which an array of numbers may beg
 _FUNCTIONS = {"__builtins__": {}, "min": min, "max": max}
 
 
-def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str = "source", seed: int = 0) -> None:
+def walk(
+    program: Program,
+    sizes: Mapping[str, int],
+    visit: Visit,
+    *,
+    together: Together | None = None,
+    order: str = "source",
+    seed: int = 0,
+) -> None:
     """Calls visit(statement, point) for every instance of the program, in the order in which the program runs them.
 
     sizes: the values of the program's parameters.
+    together: called as together(statement, points) instead for the lanes of one vector of a Jam whose iterations depend on each
+        other (`Jam.in_order`): it has to read for all of these points before it writes for any. None: `visit` is called for them in
+        their order.
     order: "source", "reversed" or "shuffled": the order of the iterations of parallel loops, and of those that a Jam (a node in
         the program) runs together; no order of these may change the result.
     seed: the seed for shuffling, and for where in a cache line arrays begin (`Program.phases`).
@@ -34,7 +46,7 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
     phases = {name: Random(f"{seed} {name}").randrange(MOST_PHASES) for name in program.phases}
     team = {program.threads: threads(order), program.thread: 0} if program.threads else {}
-    _Walk(visit, order, seed, program).block(program.body)([{**sizes, **phases, **team}])
+    _Walk(visit, together, order, seed, program).block(program.body)([{**sizes, **phases, **team}])
 
 
 def threads(order: str) -> int:
@@ -74,16 +86,17 @@ class _Walk:
     integers; the list has one for each of the iterations that the Jams (loops whose iterations run together) around the node run
     together.
 
-    An instance runs for every environment of the list before the next instance does.
+    An instance runs for every environment of the list before the next instance does. `lanes` of the methods: of how many
+    environments of the list each vector of a Jam around that keeps their order (`Jam.in_order`) consists; 0 where there is none.
     """
 
-    def __init__(self, visit: Visit, order: str, seed: int, program: Program):
-        self._visit, self._order, self._random = visit, order, Random(seed)
+    def __init__(self, visit: Visit, together: Together | None, order: str, seed: int, program: Program):
+        self._visit, self._together, self._order, self._random = visit, together, order, Random(seed)
         self._thread, self._threads = program.thread, threads(order)
 
-    def block(self, nodes: tuple[Node, ...]) -> Execute:
+    def block(self, nodes: tuple[Node, ...], lanes: int = 0) -> Execute:
         """Returns a function that runs the nodes one after the other for a list of environments."""
-        parts = [self._node(node) for node in nodes]
+        parts = [self._node(node, lanes) for node in nodes]
 
         def execute(envs: list[Env]) -> None:
             for part in parts:
@@ -91,15 +104,28 @@ class _Walk:
 
         return execute
 
-    def _node(self, node: Node) -> Execute:
+    def _node(self, node: Node, lanes: int) -> Execute:
         """Returns a function that runs a node for a list of environments."""
         if isinstance(node, Instance):
-            return self._instance(node)
+            return self._vectors(node, lanes) if lanes else self._instance(node)
         if isinstance(node, Loop):
-            return self._loop(node)
+            return self._loop(node, lanes)
         if isinstance(node, Guard):
-            return self._guard(node)
-        return self._jam(node) if isinstance(node, Jam) else self._unroll(node)
+            return self._guard(node, lanes)
+        return self._jam(node) if isinstance(node, Jam) else self._unroll(node, lanes)
+
+    def _vectors(self, node: Instance, lanes: int) -> Execute:
+        """Returns a function that runs an instance for one vector of environments after the other."""
+        point = tuple_code(node.point)
+        together = self._together
+        if together is None:
+            return self._instance(node)
+
+        def execute(envs: list[Env]) -> None:
+            for first in range(0, len(envs), lanes):
+                together(node.statement, self._any_order([evaluate(point, env) for env in envs[first : first + lanes]]))
+
+        return execute
 
     def _instance(self, node: Instance) -> Execute:
         point = tuple_code(node.point)
@@ -110,8 +136,8 @@ class _Walk:
 
         return execute
 
-    def _loop(self, node: Loop) -> Execute:
-        lower, upper, body = tuple_code(node.lower), tuple_code(node.upper), self.block(node.body)
+    def _loop(self, node: Loop, lanes: int) -> Execute:
+        lower, upper, body = tuple_code(node.lower), tuple_code(node.upper), self.block(node.body, lanes)
 
         def execute(envs: list[Env]) -> None:
             first = _common(node, (max(evaluate(lower, env)) for env in envs))
@@ -125,8 +151,8 @@ class _Walk:
 
         return execute
 
-    def _guard(self, node: Guard) -> Execute:
-        condition, body = _condition_code(node.condition), self.block(node.body)
+    def _guard(self, node: Guard, lanes: int) -> Execute:
+        condition, body = _condition_code(node.condition), self.block(node.body, lanes)
 
         def execute(envs: list[Env]) -> None:
             inside = [env for env in envs if evaluate(condition, env)]
@@ -136,11 +162,13 @@ class _Walk:
         return execute
 
     def _jam(self, node: Jam) -> Execute:
-        base, body = integer_code(node.base), self.block(node.body)
+        base, body = integer_code(node.base), self.block(node.body, node.lanes if node.in_order else 0)
         limit = None if node.limit is None else integer_code(node.limit)
 
         def execute(envs: list[Env]) -> None:
             inner: list[Env] = []
+            if node.in_order and len(envs) != 1:
+                raise ValueError(f"the iterations of {node.var} that keep their order run inside of others that run together")
             for env in envs:
                 first = evaluate(base, env)
                 last = first + node.count * node.lanes - 1
@@ -151,12 +179,12 @@ class _Walk:
                 for env in inner:
                     body([env])
             elif inner:
-                body(self._any_order(inner))
+                body(inner if node.in_order else self._any_order(inner))
 
         return execute
 
-    def _unroll(self, node: Unroll) -> Execute:
-        base, body = integer_code(node.base), self.block(node.body)
+    def _unroll(self, node: Unroll, lanes: int) -> Execute:
+        base, body = integer_code(node.base), self.block(node.body, lanes)
 
         def execute(envs: list[Env]) -> None:
             first = _common(node, (evaluate(base, env) for env in envs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,9 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
     team = {program.threads: threads(order)} if program.threads else {}
     sizes, arrays = call.begin(scop, arguments, team)
     with np.errstate(all="ignore"):
-        walk(program, sizes, effects(scop, arrays, arguments, sizes), order=order, seed=seed)
+        found = _effects(scop, arrays, arguments, sizes)
+        visit, together = (lambda name, point: found[name].run(point)), (lambda name, points: found[name].run_together(points))
+        walk(program, sizes, visit, together=together, order=order, seed=seed)
     return call.result(scop, arrays, arguments)
 
 
@@ -52,9 +54,14 @@ def effects(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str
     arguments: by the names of the kernel's parameters.
     sizes: the values of the SCoP's parameters.
     """
-    memory = _CallMemory(arrays, arguments, sizes, AccessTable(scop.context))
-    found = {name: _Effect(s, scop.arrays[s.write.array].element, memory) for name, s in scop.statements.items()}
+    found = _effects(scop, arrays, arguments, sizes)
     return lambda name, point: found[name].run(point)
+
+
+def _effects(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], sizes: Env) -> dict[str, _Effect]:
+    """Returns {statement: what runs its instances}. The parameters are those of `effects`."""
+    memory = _CallMemory(arrays, arguments, sizes, AccessTable(scop.context))
+    return {name: _Effect(s, scop.arrays[s.write.array].element, memory) for name, s in scop.statements.items()}
 
 
 @dataclass(frozen=True)
@@ -90,10 +97,15 @@ class _Effect:
 
     def run(self, point: tuple[int, ...]) -> None:
         """Computes the statement's value at a point of its domain and writes it to the array."""
-        env = {**self._memory.sizes, **dict(zip(self._statement.iterators, point, strict=True))}
-        value = self._value(env, {})
-        array, subscripts = self._write(env)
-        array[subscripts] = scalars.typed(value, self._element)
+        self.run_together([point])
+
+    def run_together(self, points: Sequence[tuple[int, ...]]) -> None:
+        """Computes the statement's values at points of its domain, then writes them to the array."""
+        envs = [{**self._memory.sizes, **dict(zip(self._statement.iterators, point, strict=True))} for point in points]
+        values = [self._value(env, {}) for env in envs]
+        for env, value in zip(envs, values):
+            array, subscripts = self._write(env)
+            array[subscripts] = scalars.typed(value, self._element)
 
     def _element_of(self, access: Access) -> Callable[[Env], Element]:
         """Returns a function that gives the element which an instance accesses, as the array and the subscripts. The function

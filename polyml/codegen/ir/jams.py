@@ -71,4 +71,6 @@ def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
             yield Copy(values, None, 1, None, 0)
             continue
         last = None if lane.limit is None else lane.limit.substitute(values) - values[lane.var]
+        if last is not None and last.is_constant and last.constant >= lane.lanes - 1:
+            last = None  # no lane of this vector is masked out
         yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)], lane.scans)

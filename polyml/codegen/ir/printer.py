@@ -97,7 +97,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
     if isinstance(node, Jam):
         vectors = f"{node.count} vector{'s' if node.count > 1 else ''} of {node.lanes}"
         size = vectors if node.lanes > 1 else f"{node.count} iterations"
-        size += ", scans" if node.scans else ""
+        size += f"{', scans' if node.scans else ''}{', in order' if node.in_order else ''}"
         limit = "" if node.limit is None else f", {node.var} <= {node.limit}"
         return f"together {node.var} = {node.base} .. {node.base + (node.count * node.lanes - 1)} ({size}){limit}:"
     bounds = [extremum("max", node.lower), extremum("min", [e + 1 for e in node.upper])]
@@ -140,6 +140,7 @@ def _node_data(node: Node) -> dict:
         "lanes": node.lanes,
         "limit": None if node.limit is None else str(node.limit),
         "scans": node.scans,
+        "in_order": node.in_order,
         "body": body,
     }
 

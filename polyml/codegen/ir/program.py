@@ -78,14 +78,16 @@ class Guard:
 class Jam:
     """A jam is count * lanes iterations of an independent loop that run together: var = base ... base + count * lanes - 1.
 
-    Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each other does not
-    matter. Bounds of loops in the body do not depend on var.
+    Every instance in the body runs for all of them before the next one does (unroll-and-jam); unless `in_order` says otherwise,
+    their order among each other does not matter. Bounds of loops in the body do not depend on var.
 
     lanes: how many consecutive iterations share a vector register; 1: none do.
     limit: iterations above it do not happen (a masked remainder), but one always does; it may depend on the variables of jams
         around.
     scans: whether each iteration needs what the one before passes on as a scan; the result is then that of running the whole body
         for each iteration in order.
+    in_order: whether iterations may depend on each other. An instance then runs for one vector after the other, and reads for all
+        lanes of a vector before it writes for any. No other jam is around such a one.
     """
 
     var: str
@@ -95,6 +97,7 @@ class Jam:
     limit: Affine | None
     body: tuple[Node, ...]
     scans: bool = False
+    in_order: bool = False
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,10 @@ def _reach(location: Location, dim: int) -> tuple[int, int]:
     """Returns the smallest and the largest offset of a lane's subscript, in one dimension, from that of the first lane."""
     if location.lanes == 1:
         return 0, 0
-    span = location.strides[dim] * (location.lanes - 1)
+    last = location.lanes - 1
+    if location.last is not None and location.last.is_constant:
+        last = min(last, location.last.constant)
+    span = location.strides[dim] * last
     return min(0, span), max(0, span)
 
 

@@ -267,7 +267,7 @@ class _Vectorizer:
             chosen = min((p for p in priced if p[0] <= least * tolerance), key=lambda p: (p[1], p[0]))
             cycles, _, tiling = chosen
             if _fits(nest, tiling):
-                return self._on_lines(model, self._with_remainders(model, tiling)), cycles
+                return self._on_lines(model, self._with_remainders(model, tiling), lanes), cycles
             priced.remove(chosen)
         return None
 
@@ -280,11 +280,13 @@ class _Vectorizer:
         remainders = ((loop, model.remainder(loop, count)) for loop, count in tiling.jams)
         return replace(tiling, remainders=tuple((loop, rest) for loop, rest in remainders if rest > 1))
 
-    def _on_lines(self, model: CostModel, tiling: RegisterTiling) -> RegisterTiling:
+    def _on_lines(self, model: CostModel, tiling: RegisterTiling, full: int) -> RegisterTiling:
         """Returns the tiling with vectors that begin on cache lines, if they are as long as lines and that is cheaper; else the
         tiling as given, also if the vector loop is innermost and rows begin at different distances from a line.
+
+        full: the elements of a vector register.
         """
-        if self._rare or self._machine.vector_bytes < self._machine.line_bytes:
+        if self._rare or self._machine.vector_bytes < self._machine.line_bytes or tiling.strip or tiling.lanes != full:
             return tiling
         if tiling.vector == tiling.innermost and not self._rows_are_lines(model):
             return tiling

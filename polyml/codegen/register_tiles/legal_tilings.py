@@ -16,6 +16,7 @@ from polyml.codegen.ir.program import Loop
 JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
 PAIR_COUNTS = (2, 3, 4, 6, 8)  # the counts for each of two jammed loops
 VECTOR_COUNTS = (1, 2, 3, 4)
+MAX_STRIP_VECTORS = 16  # the longest block of iterations that is as long as a dependence's distance
 COPIES_LIMIT = 32  # the most vectors that run together
 RARE_COPIES_LIMIT = 8  # the same for partial tiles, whose code is kept small
 LOOPS_LIMIT = 12  # only so many innermost loops of a chain take part: tilings grow with the fourth power of their number
@@ -106,6 +107,28 @@ class LegalTilings:
                 yield base
             elif may_scan(self._nest, innermost):
                 yield from self._with_counts(replace(base, scans=True), [])
+            if start == innermost == count - 1 and not self._nest.is_independent(innermost, fixed, reorder=True):
+                yield from self._in_order(replace(base, in_order=True))
+
+    def _in_order(self, base: RegisterTiling) -> Iterator[RegisterTiling]:
+        """Yields tilings of a nest whose innermost loop has dependences between its iterations, all of which are kept by the order
+        of vectors and instances. In one of them a block is as long as the shortest distance of a dependence, so that the next block
+        has what it computes in registers, lane by lane.
+        """
+        if base.vector is None or any(r.access.accumulates for r in self._model.accesses):
+            return
+        reach, trips = self._nest.lane_reach, self._model.trips[base.vector]
+        distance = min(reach.vector, reach.block)
+        if 2 <= distance <= min(MAX_STRIP_VECTORS * self._lanes, trips):
+            lanes = min(1 << (distance - 1).bit_length(), self._lanes)
+            vectors = -(-distance // lanes)
+            yield replace(base, lanes=lanes, vectors=vectors, strip=distance if distance % lanes else 0)
+        lanes = self._lanes
+        while lanes >= 2:
+            for vectors in VECTOR_COUNTS:
+                if reach.allows(lanes, vectors) and (vectors == 1 or vectors * lanes <= trips):
+                    yield replace(base, lanes=lanes, vectors=vectors)
+            lanes //= 2
 
     def _reorderable(self, start: int) -> set[int]:
         """Returns the positions of the loops, from `start` on, that carry no dependence except among the updates of reductions,

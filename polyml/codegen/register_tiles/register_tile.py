@@ -33,6 +33,7 @@ class JammedLoop:
     limit: iterations above it do not happen; None: all happen.
     ordered: whether the iterations keep their order, so that the loop is unrolled.
     scans: whether the lanes share prefix sums.
+    in_order: whether vectors run in order, since iterations depend on each other.
     """
 
     var: str
@@ -42,6 +43,7 @@ class JammedLoop:
     limit: Affine | None
     ordered: bool
     scans: bool = False
+    in_order: bool = False
 
     @property
     def last(self) -> Affine:
@@ -69,7 +71,7 @@ class _TiledNest:
         since only a loop keeps partial results.
     interleaved: whether vectors side by side are treated as one long vector.
     remainders: how many of the iterations left over behind the blocks run together; 1 for none.
-    line, scalar_remainder, scans: as in RegisterTiling.
+    line, scalar_remainder, scans, in_order, strip: as in RegisterTiling.
     body: what the innermost loop runs.
     """
 
@@ -83,6 +85,8 @@ class _TiledNest:
     line: Affine | None
     scalar_remainder: bool
     scans: bool
+    in_order: bool
+    strip: int
     body: tuple[Node, ...]
 
 
@@ -94,7 +98,11 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
         counts[tiling.vector] = tiling.vectors
     fixed = [v for v in range(len(nest.chain)) if v != tiling.vector]
     vector = tiling.vector if tiling.vector == tiling.innermost else None
-    reduces = vector is not None and not (nest.is_independent(vector, range(tiling.start)) or nest.is_independent(vector, fixed))
+    reduces = (
+        vector is not None
+        and not tiling.in_order
+        and not (nest.is_independent(vector, range(tiling.start)) or nest.is_independent(vector, fixed))
+    )
     plan = _TiledNest(
         tuple(nest.chain[v] for v in order),
         tuple(counts.get(v, 1) for v in order),
@@ -106,6 +114,8 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
         tiling.line,
         tiling.scalar_remainder,
         tiling.scans,
+        tiling.in_order,
+        tiling.strip,
         nest.body,
     )
     inside = _loop(plan, 0, ())
@@ -246,23 +256,27 @@ def _ranged(
         short = modulo(Affine(0) - first - plan.line, lanes)  # iterations before the first cache line
         nodes.append(_before_line(plan, level, (first, *lower), (first + short - 1, *upper), active))
         first = first + short
-    one_by_one = plan.reduces and plan.scalar_remainder
-    sizes = [count, 1] if one_by_one and count > 1 and lanes > 1 else [count]
+    strip = plan.strip if lanes > 1 else 0
+    one_by_one = plan.reduces and plan.scalar_remainder or strip > 0
+    sizes = [count, 1] if one_by_one and count > 1 and not strip and lanes > 1 else [count]
     if lanes == 1 and plan.remainders[level] > 1:
         sizes.append(plan.remainders[level])
     resumes = ""
     for size in sizes:
-        width = size * lanes
+        width = strip or size * lanes
         stepped = f"{loop.var}_{level}{size}"
         scans = plan.scans and lanes > 1
-        jammed = JammedLoop(loop.var, variable(stepped), size, lanes, None, plan.ordered[level], scans)
+        in_order, begin = plan.in_order and lanes > 1, variable(stepped)
+        masked = begin + (strip - 1) if strip else None
+        jammed = JammedLoop(loop.var, begin, size, lanes, masked, plan.ordered[level], scans, in_order)
         if plan.interleaved and lanes > 1:
             jammed = replace(jammed, count=1, lanes=width)
         length = end - first + 1
         if (
             not plan.reduces and length.is_constant and width <= length.constant < 2 * width
         ):  # it runs once; partial sums need a loop
-            nodes.extend(_loop(plan, level + 1, (*active, replace(jammed, base=first))))
+            masked = first + (strip - 1) if strip else None
+            nodes.extend(_loop(plan, level + 1, (*active, replace(jammed, base=first, limit=masked))))
         elif not length.is_constant or length.constant >= width:
             body = _loop(plan, level + 1, (*active, jammed))
             nodes.append(
@@ -276,7 +290,8 @@ def _ranged(
         return tuple(nodes)
     if lanes > 1 and not one_by_one:
         once = f"{loop.var}_{level}m"
-        jammed = JammedLoop(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
+        last = end if limit is None else limit
+        jammed = JammedLoop(loop.var, first, 1, lanes, last, plan.ordered[level], plan.scans, plan.in_order)
         if left.is_constant and limit is None and (left.constant <= lanes or not plan.reduces):  # one vector, as narrow as possible
             narrow = 1 << (left.constant - 1).bit_length()
             jammed = replace(jammed, lanes=narrow, limit=end if narrow > left.constant else None)
@@ -302,7 +317,7 @@ def _before_line(plan: _TiledNest, level: int, lower: _Bounds, upper: _Bounds, a
     """
     loop, lanes = plan.loops[level], plan.lanes[level]
     once = f"{loop.var}_{level}s"
-    jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", upper), plan.ordered[level])
+    jammed = JammedLoop(loop.var, variable(once), 1, lanes, extremum("min", upper), plan.ordered[level], in_order=plan.in_order)
     return Loop(once, lower, upper, lanes, _loop(plan, level + 1, (*active, jammed)), name=loop.name)
 
 
@@ -364,5 +379,5 @@ def _jammed(run: tuple[Instance, ...], active: tuple[JammedLoop, ...]) -> tuple[
         if t.ordered:
             inside = (Unroll(t.var, t.base, t.count, inside),)
     for t in sorted((t for t in reversed(active) if not t.ordered), key=lambda t: t.count):
-        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside, t.scans),)
+        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside, t.scans, t.in_order),)
     return inside

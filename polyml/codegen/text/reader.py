@@ -246,16 +246,19 @@ class _Reader:
             lanes = _positive(line, "a number of lanes")
         line.expect(")")
         self._check_end(line, base, end, count * lanes)
-        scans, limit = False, None
+        scans, in_order, limit = False, False, None
         while line.accepts(","):
             if line.is_at("scans") and not line.peek(1).is_one_of("<="):
                 line.take()
                 scans = True
+            elif line.is_at("in") and line.peek(1).is_one_of("order"):
+                line.take(), line.take()
+                in_order = True
             else:
                 line.expect(var)
                 line.expect("<=")
                 limit = reader.lin()
-        return Jam(var, base, count, lanes, limit, self._below(line, indent, names | {var}), scans)
+        return Jam(var, base, count, lanes, limit, self._below(line, indent, names | {var}), scans, in_order)
 
     def _check_end(self, line: Line, base: Affine, end: Affine, count: int) -> None:
         """Raises TextError if the last of `count` consecutive iterations that begin with `base` is not `end`, as the line says."""

@@ -107,7 +107,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
         return f"unrolled {run} ({_counted(node.count, 'iteration')})"
     count = f"{_counted(node.count, 'vector')} of {node.lanes}" if node.lanes != 1 else _counted(node.count, "iteration")
     limit = "" if node.limit is None else f", {quoted(node.var)} <= {integers.text(node.limit)}"
-    return f"together {run} ({count}){', scans' if node.scans else ''}{limit}"
+    return f"together {run} ({count}){', scans' if node.scans else ''}{', in order' if node.in_order else ''}{limit}"
 
 
 def _counted(count: int, word: str) -> str:

@@ -54,6 +54,28 @@ def test_what_is_alone_is_touched_by_accumulators_only(case):
                 )
 
 
+@settings(max_examples=150, deadline=None)
+@given(samples())
+def test_no_iterations_within_reach_break_a_dependence_by_running_together(case):
+    """Oracle: all pairs of accesses, enumerated, that lanes or blocks would exchange."""
+    if not all(isinstance(node, Instance) for node in case.nest.body):
+        return
+    instance_of = [number for number, (statement, _, _) in enumerate(case.nest.statements()) for _ in (*statement.reads, 0)]
+    reach, last = case.nest.lane_reach, len(case.nest.chain) - 1
+    for size in SIZES:
+        for found in touched(case, size):
+            for a, b in meetings(found):
+                if a.accumulates and a.accumulates == b.accumulates or a.iteration[:last] != b.iteration[:last]:
+                    continue
+                first, second = sorted((a, b), key=lambda each: each.iteration[last])
+                distance = second.iteration[last] - first.iteration[last]
+                one, other = instance_of[first.which], instance_of[second.which]
+                if distance and one == other and first.writes:
+                    assert reach.vector <= distance
+                if distance and one > other:
+                    assert reach.block <= distance
+
+
 # answers that must be exact
 
 
@@ -101,6 +123,40 @@ def test_a_loop_may_be_free_only_once_those_around_it_are_fixed():
     nest = nest_of("ij", ("A", ["i", "j"]), [("A", ["i - 1", "j + 1"])], SQUARE)
     assert not nest.is_independent(1, ()) and nest.is_independent(1, (0,))
     assert not nest.is_independent(0, ()) and nest.is_independent(0, (1,))
+
+
+FAR = 512  # no dependence
+
+
+@pytest.mark.parametrize(
+    ("nest", "vector", "flows"),
+    [
+        (nest_of("i", ("B", ["i"]), [("B", ["i - 9"])], SQUARE[:1]), 9, (9,)),
+        (nest_of("i", ("B", ["i"]), [("B", ["i - 9"]), ("B", ["i - 4"]), ("B", ["i + 1"])], SQUARE[:1]), 4, (4, 9)),
+        (nest_of("i", ("B", ["i"]), [("B", ["i + 1"])], SQUARE[:1]), FAR, ()),
+        (nest_of("i", ("B", ["2i"]), [("B", ["2i - 6"])], SQUARE[:1]), 3, (3,)),
+        (nest_of("i", ("B", ["2i"]), [("B", ["2i - 7"])], SQUARE[:1]), FAR, ()),
+        (nest_of("i", ("B", ["0"]), [], SQUARE[:1]), 1, ()),
+        (nest_of("i", ("B", ["i"]), [("B", ["i - N"])], SQUARE[:1]), FAR, ()),
+        (nest_of("i", ("B", ["i"]), [("B", ["N - i"])], SQUARE[:1]), 1, (1,)),
+        (nest_of("ij", ("A", ["i", "j"]), [("A", ["i - 1", "j - 3"])], SQUARE), FAR, ()),
+        (nest_of("ij", ("A", ["i", "j"]), [("A", ["i", "j - 3"])], SQUARE), 3, (3,)),
+    ],
+)
+def test_the_shortest_distance_of_a_dependence_is_how_many_iterations_are_lanes(nest, vector, flows):
+    reach = nest.lane_reach
+    assert (reach.vector, reach.block, reach.flows) == (vector, FAR, flows)
+    assert reach.allows(vector, 1) and not reach.allows(vector + 1, 1)
+
+
+@pytest.mark.parametrize(("offset", "block"), [(3, FAR), (-3, 3)])
+def test_instances_keep_their_order_within_a_block_and_no_other(offset, block):
+    """S writes B[i], T reads B[i + offset] before or after S of that iteration."""
+    first, second = Text("S", ("i",), ("B", ["i"]), []), Text("T", ("i",), ("A", ["i", "0"]), [("B", [f"i + {offset}"])])
+    loop = Loop("i", ZERO, LAST, 1, ())
+    body = [Instance("T", (I,)), Instance("S", (I,))]
+    assert sample([first, second], [], [loop], body).nest.lane_reach.block == block
+    assert sample([first, second], [], [loop], body[::-1]).nest.lane_reach.block == (3 if block == FAR else FAR)
 
 
 def test_what_a_guard_around_says_makes_loops_free():

@@ -8,7 +8,7 @@ import pytest
 
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.call import UncertainBounds
-from polyml.codegen.interpreter.order import sequence
+from polyml.codegen.interpreter.order import sequence, walk
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll
@@ -94,6 +94,17 @@ def test_a_loop_whose_bounds_differ_inside_a_jam_is_refused():
     node = Jam("i", ZERO, 2, 1, None, (loop("j", ZERO, I, [at(I, J)]),))
     with pytest.raises(ValueError, match="loop j differ between iterations that run together"):
         order_of([node], 0)
+
+
+@pytest.mark.parametrize("order", ["source", "reversed", "shuffled"])
+def test_vectors_that_keep_their_order_read_for_all_lanes_before_they_write(order):
+    seen = []
+    node = Jam("i", ZERO, 2, 3, Affine(4), (at(I), Guard(Compare(">=", N), (at(I + 10),))), in_order=True)
+    walk(Program(None, (node,)), {"N": 0}, lambda *given: None, together=lambda name, points: seen.append(points), order=order)
+    assert [sorted(points) for points in seen] == [[(0,), (1,), (2,)], [(3,), (4,)], [(10,), (11,), (12,)], [(13,), (14,)]]
+    outer = Jam("j", ZERO, 2, 1, None, (node,))
+    with pytest.raises(ValueError, match="run inside of others"):
+        order_of([outer], 0)
 
 
 def test_other_orders_change_parallel_loops_and_jams_alone():

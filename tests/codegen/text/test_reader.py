@@ -75,6 +75,15 @@ def test_everything_that_a_program_may_have_reads_back(program):
     assert differences(parse(text(program)), program) == []
 
 
+@pytest.mark.parametrize("var", ["order", "o"])
+def test_vectors_that_keep_their_order_read_back(program, var):
+    ordered = Jam(var, Affine(0), 2, 8, Affine(8), (Instance("S0", (variable(var), Affine(0))),), in_order=True)
+    bodies = (ordered, dataclasses.replace(ordered, limit=None), dataclasses.replace(ordered, in_order=False))
+    changed = dataclasses.replace(program, body=bodies)
+    assert ", in order" in text(changed)
+    assert differences(parse(text(changed)), changed) == []
+
+
 def test_the_loops_as_they_are_written(program):
     lines = text(program).splitlines()
     start = lines.index("body")

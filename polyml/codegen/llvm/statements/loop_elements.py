@@ -236,11 +236,21 @@ class LoopElements:
                 ):  # a chain may come back to its start in a remainder loop
                     chain.append(before)
                     before = _one_iteration_before(before, self.loop)
-                if len(chain) > 1 and all(
-                    other == location or _always_disjoint(other, location, self.loop.var) for other in locations
-                ):
+                if len(chain) > 1 and all(other == location or self._stays(location, other, len(chain) - 1) for other in locations):
                     found.append(tuple(chain))
         return found
+
+    def _stays(self, location: Location, other: Location, iterations: int) -> bool:
+        """Returns whether what is written at one location is not overwritten by a write at another one, in the same iteration of
+        the loop or in as many later ones as given.
+        """
+        if _always_disjoint(other, location, self.loop.var):
+            return True
+        later = (variable(self.loop.var) + self.loop.step * count for count in range(iterations + 1))
+        moved = (
+            replace(other, subscripts=tuple(e.substitute({self.loop.var: value}) for e in other.subscripts)) for value in later
+        )
+        return all(disjoint(each, location) for each in moved)
 
     def overlapping_vectors(self) -> list[OverlappingVectors]:
         """Returns, for each row of an array along which the loop moves and which it does not write, the vectors that it reads at
