@@ -69,6 +69,7 @@ from polyml.schedule.tiling.blocked_factorization import in_slabs
 from polyml.schedule.tiling.contraction import map_contractions
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.row_chunks import Chunked, in_chunks
+from polyml.schedule.tiling.row_strips import Stripped, in_strips
 from polyml.schedule.tiling.time_tiling import tile_time
 
 
@@ -104,6 +105,10 @@ def _only_others(value: isl.Schedule, *given: Any, **named: object) -> tuple[obj
 def _not_cut(*given: object, **named: object) -> tuple[None, tuple[str, ...]]:
     """Returns no schedule and no notes, in place of a pass that divides a strongly connected component, so that it stays whole."""
     return None, ()
+
+
+def _no_strips(*given: object) -> Stripped:
+    return Stripped(None)
 
 
 def _no_chunks(*given: object) -> Chunked:
@@ -216,6 +221,7 @@ SCHEDULE_PASSES = (  # run by `schedule.compute`, for the whole or for each comp
         "before contraction, which runs on each part of a slab: parts are like kernels of their own",
         left_out=_not_cut,
     ),
+    Pass("row_strips", in_strips, "before contraction, which lays out what is in no strip", left_out=_no_strips),
     Pass("contraction", map_contractions, "before tiles: contractions have blocks of their own", left_out=_only_others),
     Pass("cpu_mapping", map_bands, "for all other nests: tiles, and the loop for threads", left_out=_with_nothing_said),
     Pass("row_chunks", in_chunks, "last: chunks go around loops that are tiled already", left_out=_no_chunks),

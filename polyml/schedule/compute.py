@@ -34,16 +34,18 @@ from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tiling.blocked_factorization import SLAB, Slabs, in_slabs, middle, restricted, solve
 from polyml.schedule.tiling.blocked_factorization import cut as slabs_of
 from polyml.schedule.tiling.contraction import map_contractions
-from polyml.schedule.tiling.contraction_axes import LayoutSetting
+from polyml.schedule.tiling.contraction_axes import LayoutSetting, RowStrips
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
+from polyml.schedule.tiling.row_strips import Stripped, in_strips
 from polyml.schedule.tiling.time_tiling import TimeTiles, tile_time, time_tiles
 from polyml.schedule.tree.text import parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
 CHUNK_OPERATIONS = 300_000  # and for chunks of rows
+STRIP_OPERATIONS = 600_000  # and for strips of rows
 TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
 PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
 FREE = 3  # sizes that code for tiles over time can distinguish: with more, isl distinguishes too many cases
@@ -201,14 +203,54 @@ class _Planner:
                 notes += (f"not cut into slabs or tiles over time: {problem}",)
             if tree is not None:
                 return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
-        mapped, found, proved = self._mapped(whole, request.sizes)
-        if not proved:
-            self._check(mapped, whole)
+        mapped, found = self._mapped_in_strips(whole)
         notes += found
         if request.tile and request.cut and request.fusion == "model" and handed_on(whole.scop):
             chunked = self._in_chunks(replace(whole, tree=mapped))
             return Scheduled(chunked.tree or mapped, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
         return Scheduled(mapped, notes, sized)
+
+    def _mapped_in_strips(self, whole: _ProgramPart) -> tuple[isl.Schedule, Notes]:
+        """Returns the schedule with products and their neighbours in strips of rows, and all other nests mapped, and notes.
+
+        It is proved legal. Where there are no strips, or they are not legal, all nests are mapped one by one.
+        """
+        stripped = self._in_strips(whole)
+        tree = whole.tree if stripped.tree is None else stripped.tree
+        mapped, notes, proved = self._mapped(replace(whole, tree=tree), self.request.sizes)
+        try:
+            if not proved:
+                self._check(mapped, whole)
+        except IllegalSchedule as problem:
+            if stripped.tree is None:
+                raise
+            mapped, notes, proved = self._mapped(whole, self.request.sizes)
+            if not proved:
+                self._check(mapped, whole)
+            return mapped, (f"no strips of rows: {problem.message}", *notes)
+        return mapped, stripped.notes + notes
+
+    def _in_strips(self, whole: _ProgramPart) -> Stripped:
+        """Returns the schedule with products and their neighbours in shared loops over strips of rows; without a tree (None) where
+        there are none. That it is legal is left to be proved.
+        """
+        request = self.request
+        if request.sizes is None or not (request.tile and request.cut and request.fusion == "model"):
+            return Stripped(None)
+
+        def lay_out(strips: RowStrips, order: isl.Schedule) -> tuple[isl.Schedule, Notes]:
+            part = whole.component(order)
+            reductions = self._reductions_of(part.scop)
+            setting = LayoutSetting(part.scop, request.machine, request.sizes, reductions, False, strips.rows, strips)
+            tree, notes, _ = apply(map_contractions, order, part.dependences, setting, lambda others: (others, ()))
+            return tree, notes
+
+        try:
+            with budget(STRIP_OPERATIONS):
+                limits = request.machine, request.parallel
+                return apply(in_strips, whole.tree, whole.scop, whole.dependences, limits, request.sizes, lay_out)
+        except BudgetExceeded as problem:
+            return Stripped(None, (f"no strips of rows: {problem}",))
 
     def _in_chunks(self, whole: _ProgramPart) -> Chunked:
         """Returns the schedule with nests in shared loops over chunks of rows, proved legal.

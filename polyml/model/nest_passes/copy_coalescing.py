@@ -5,7 +5,7 @@
         for i: C[i] = max(T[i] + b, 0)                       for i: C[i] = max(C[i] + b, 0)
 
 The last nest assigns all of C's elements at the subscripts of T, reads of T the element there alone, and nothing touches C while T
-is in use. Where it only copies, it goes. (Copy coalescing, known from registers: Chaitin, "Register allocation and spilling via
+is in use. Where it only copies, it goes; other nests make a product of matrices their own, which needs memory anyway. (Copy coalescing, known from registers: Chaitin, "Register allocation and spilling via
 graph coloring", SIGPLAN 1982; results in the place of an operand are known as in-place updates: Schnorf, Ganapathi and Hennessy,
 "Compile-time copy elimination", Software: Practice and Experience 1993.)
 """
@@ -62,9 +62,9 @@ def _inside(node: Loop | Guard, nest: Nest, in_loop: bool) -> Node:
 
 
 def _takeovers(node: Node, nest: Nest) -> Iterator[_Takeover]:
-    """Yields the local arrays of whose elements a node makes all that it assigns, first those that most loops compute.
+    """Yields the local arrays of whose elements a node makes all that it assigns, at the same subscripts.
 
-    Each of them is read whole, at the subscripts of the assignment alone.
+    Each of them is copied, or has sums of products (`_is_product`).
     """
     loops: list[Loop] = []
     while isinstance(node, Loop) and len(node.body) == 1:
@@ -76,25 +76,38 @@ def _takeovers(node: Node, nest: Nest) -> Iterator[_Takeover]:
     names = dict.fromkeys(read.array for read in found)
     if node.array in names:
         return
-    for name in sorted(names, key=lambda name: -_depth(nest.body, name, 0)):
-        source = nest.arrays[name]
+    for name in names:
+        source, is_copy = nest.arrays[name], isinstance(node.value, Read)
         if source.role is not Role.LOCAL or source.element != target.element or source.pairs != target.pairs:
             continue
         if not all(read.inside and read.subscripts == node.subscripts for read in found if read.array == name):
             continue
         around = {af.variable(loop.iterator): loop for loop in loops}
         own = [around.pop(s, None) for s in node.subscripts]
-        if not around and all(map(covers, own, node.subscripts, source.shape)):
-            yield _Takeover(name, node.array, isinstance(node.value, Read))
+        if not around and all(map(covers, own, node.subscripts, source.shape)) and (is_copy or _is_product(nest.body, name, ())):
+            yield _Takeover(name, node.array, is_copy)
 
 
-def _depth(body: tuple[Node, ...], name: str, loops: int) -> int:
-    """Returns how many loops are around the assignment to an array that most loops are around.
+def _is_product(body: tuple[Node, ...], name: str, loops: tuple[str, ...]) -> bool:
+    """Returns whether an array has sums of products of matrices: no operand moves with all loops, and no loop is without one.
 
-    loops: those around the body
+    Such sums stay in memory while blocks of them are added up; other temporaries may become numbers in registers.
+
+    loops: the iterators of the loops around the body
     """
-    inside = (_depth(n.body, name, loops + isinstance(n, Loop)) for n in body if not isinstance(n, Assign))
-    return max((*inside, *(loops for n in body if isinstance(n, Assign) and n.array == name)), default=0)
+    for node in body:
+        if isinstance(node, Loop) and _is_product(node.body, name, (*loops, node.iterator)):
+            return True
+        if isinstance(node, Guard) and _is_product(node.body, name, loops):
+            return True
+        if isinstance(node, Assign) and node.array == name and len(node.subscripts) > 1:
+            written = frozenset().union(*(s.names for s in node.subscripts))
+            operands = [frozenset().union(*(s.names for s in r.subscripts)) for r in reads(node.value) if r.array != name]
+            depth, last = {*loops} - written, node.subscripts[-1].names
+            across = any(not last & names and depth & names for names in operands)
+            if depth and across and any(last & names and written - last - names and depth & names for names in operands):
+                return True
+    return False
 
 
 def _is_free(taken: _Takeover, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:

@@ -55,7 +55,7 @@ def map_contractions(
         result = None
         for diagonal in DIAGONALS:
             layout = _ContractionLayout(setting, _LayoutVariant(joins, only, diagonal), known)
-            made = layout.tree(tree, tuple(scop.statements), frozenset())
+            made = layout.tree(tree, tuple(scop.statements), setting.around)
             if made is tree:
                 return None
             order, more = others(isl.Schedule(print_tree(made)))

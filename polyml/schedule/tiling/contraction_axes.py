@@ -22,6 +22,20 @@ ACROSS_GAIN = 0.95  # cycles across the result's rows, against those along them,
 
 
 @dataclass(frozen=True)
+class RowStrips:
+    """The loop over strips of rows that nests share, and what is around it.
+
+    rows: how many rows a strip has at most, a power of two.
+    iterators: by statement, the iterator that counts rows.
+    around: the loops around the one over strips; "S.i" is the loop over iterator i of statement S.
+    """
+
+    rows: int
+    iterators: Mapping[str, str]
+    around: frozenset[str]
+
+
+@dataclass(frozen=True)
 class LayoutSetting:
     """The machine, sizes and limits by which contractions are laid out.
 
@@ -31,6 +45,7 @@ class LayoutSetting:
     reductions: by statement, the updates whose order is free.
     parallel: whether tiles may go to threads.
     grain: a power of two that tile sizes divide or are multiples of (see `BlockingSetting`).
+    strips: the strips of rows that the contractions are in; None: they are in none.
     """
 
     scop: Scop
@@ -39,6 +54,18 @@ class LayoutSetting:
     reductions: Mapping[str, Reduction]
     parallel: bool
     grain: int = 1
+    strips: RowStrips | None = None
+
+    @property
+    def around(self) -> frozenset[str]:
+        """Returns the loops around all contractions; "S.i" is the loop over iterator i of statement S."""
+        return frozenset() if self.strips is None else self.strips.around
+
+    def extent(self, statement: Statement, iterator: str) -> int | None:
+        """Returns about how many iterations a loop has, of a strip where it counts its rows; None where there are no sizes."""
+        found = _extent(statement, statement.iterators.index(iterator), self.sizes)
+        is_rows = self.strips is not None and self.strips.iterators.get(statement.name) == iterator
+        return found if found is None or self.strips is None or not is_rows else min(found, self.strips.rows)
 
 
 @dataclass(frozen=True)
@@ -64,7 +91,7 @@ def contraction_shape(
     along = contraction_roles(statement, free)
     if along is None:
         return ContractionShape(None)
-    extents = {it: _extent(statement, statement.iterators.index(it), setting.sizes) for it in free}
+    extents = {it: setting.extent(statement, it) for it in free}
     roles, across = _roles(statement, along, extents, setting)
     if not any(it in coincident for it, role in roles.items() if role is not LoopRole.DEPTH):
         return ContractionShape(None, across)

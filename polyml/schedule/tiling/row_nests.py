@@ -1,0 +1,133 @@
+"""Nests that may share a loop over rows: read from the tree of a schedule, and written back into strips of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.strides import iterators_of
+from polyml.schedule.tree.bands import POINT, members_of, together
+from polyml.schedule.tree.text import Tree
+
+
+@dataclass(frozen=True)
+class RowNest:
+    """A nest of loops.
+
+    domain: { S[i] }, its instances.
+    members: { S[i] -> [(e)] } of each loop, outermost first.
+    coincident: for each loop, whether it carries no dependence.
+    permutable: whether the loops may be exchanged.
+    child: the tree inside the loops; None where a statement stands directly inside them.
+    """
+
+    domain: isl.UnionSet
+    members: tuple[isl.UnionPwAff, ...]
+    coincident: tuple[bool, ...]
+    permutable: bool
+    child: Tree | None
+
+    @property
+    def names(self) -> list[str]:
+        return polyhedra.set_names(self.domain)
+
+    @property
+    def free(self) -> int:
+        """Returns how many outermost loops carry no dependence."""
+        return next((k for k, flag in enumerate(self.coincident) if not flag), len(self.coincident))
+
+    def inside(self, depth: int) -> Tree:
+        """Returns the nest without its `depth` outermost loops, as a child of a sequence."""
+        members = self.members[depth:]
+        if not members:
+            return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
+        flags = [int(flag) for flag in self.coincident[depth:]]
+        band = {"schedule": str(together(members)), "permutable": int(self.permutable), "coincident": flags}
+        return {"filter": str(self.domain), "child": band if self.child is None else {**band, "child": self.child}}
+
+
+def nests_of(
+    domain: isl.UnionSet, node: Tree | None, members: tuple[isl.UnionPwAff, ...], flags: tuple[bool, ...], permutable: bool
+) -> Iterator[RowNest | None]:
+    """Yields the nests at and below a node, those of loops that they share with others too; None in place of other nodes.
+
+    domain: { S[i] }, the instances that reach the node.
+    members, flags, permutable: the loops around the node, as in a nest.
+    """
+    if node is None:
+        yield RowNest(domain, members, flags, permutable, None)
+        return
+    if "schedule" not in node or "options" in node:
+        yield None
+        return
+    own = tuple(m.intersect_domain(domain) for m in members_of(node))
+    members = (*members, *own)
+    permutable = permutable and (len(own) == 1 or bool(node.get("permutable"))) and all(flags)
+    flags = (*flags, *map(bool, node.get("coincident", [0] * len(own))))
+    child = node.get("child")
+    if child is not None and "sequence" in child and all(flags):
+        for part in child["sequence"]:
+            inside = domain.intersect(isl.UnionSet(part["filter"]))
+            here = tuple(m.intersect_domain(inside) for m in members)
+            below = part.get("child")
+            if below is None or "schedule" in below:
+                yield from nests_of(inside, below, here, flags, permutable)
+            else:
+                yield RowNest(inside, here, flags, permutable, below)
+        return
+    yield RowNest(domain, members, flags, permutable, child)
+
+
+def in_rows(parts: Sequence[Tree]) -> Iterator[Tree]:
+    """Yields the nests of a strip; neighbours without blocks share the loop over single rows, which is their outermost one."""
+    together_: list[Tree] = []
+    for part in (*parts, None):
+        if part is not None and "schedule" in part.get("child", {}):
+            together_.append(part)
+            continue
+        if together_:
+            yield _shared_rows(together_)
+            together_ = []
+        if part is not None:
+            yield part
+
+
+def _shared_rows(parts: Sequence[Tree]) -> Tree:
+    """Returns nests that all begin with the loop over rows in one such loop, as a child of a sequence."""
+    if len(parts) == 1:
+        return {**parts[0], "child": {"mark": POINT, "child": parts[0]["child"]}}
+    domains = [isl.UnionSet(part["filter"]) for part in parts]
+    bands = [part["child"] for part in parts]
+    first = [members_of(band)[0].intersect_domain(domain) for band, domain in zip(bands, domains)]
+    rows = str(together([reduce(isl.UnionPwAff.union_add, first)]))
+    inside: list[Tree] = []
+    for part, band in zip(parts, bands):
+        rest, child = members_of(band)[1:], band.get("child")
+        if rest:
+            flags = band.get("coincident", [0] * (len(rest) + 1))[1:]
+            below = {"schedule": str(together(rest)), "permutable": band.get("permutable", 0), "coincident": flags}
+            inside.append({"filter": part["filter"], "child": below if child is None else {**below, "child": child}})
+        else:
+            inside.append({"filter": part["filter"], **({} if child is None else {"child": child})})
+    band = {"schedule": rows, "permutable": 1, "coincident": [1], "child": {"sequence": inside}}
+    return {"filter": str(polyhedra.union(domains, isl.UnionSet("{ }"))), "child": {"mark": POINT, "child": band}}
+
+
+def domain_of(nests: Sequence[RowNest]) -> isl.UnionSet:
+    return polyhedra.union([nest.domain for nest in nests], isl.UnionSet("{ }"))
+
+
+def shared_loop(nests: Sequence[RowNest], k: int) -> isl.UnionPwAff:
+    """Returns { S[i] -> [(e)] } of loop number `k` of all nests."""
+    return reduce(isl.UnionPwAff.union_add, (nest.members[k] for nest in nests))
+
+
+def iterator_of(member: isl.UnionPwAff, name: str, scop: Scop) -> str | None:
+    """Returns the iterator of the statement `name` that the member depends on; None where it is not a single one."""
+    along = iterators_of(member, name)
+    return scop.statements[name].iterators[along[0]] if len(along) == 1 else None
