@@ -40,6 +40,7 @@ LAYERS = (
     ("schedule.script",),
     ("schedule.replay",),
     ("codegen.ir",),
+    ("codegen.dot_products",),
     ("codegen.text",),
     ("codegen.presburger",),
     ("codegen.astgen",),

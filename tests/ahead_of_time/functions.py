@@ -87,3 +87,10 @@ def both(A, flags, x):
         if A[i] > x:
             any_above = True
     return any_above
+
+
+def product_of_bytes(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += np.int32(A[i, k]) * np.int32(B[k, j])

@@ -1,6 +1,7 @@
 """Programs of C and C++ that are linked with libraries: they know nothing of Python, and print what NumPy computes."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,19 @@ def test_a_library_for_another_architecture_runs_there(tmp_path, cpu, threads):
         pytest.skip("there is no compiler for aarch64, or no emulator")
     out = ran(PROGRAMS / "gemm.c", [files.object], compiler=compiler, options=["-static"], before=[emulator, "-cpu", cpu])
     np.testing.assert_allclose(numbers(out).reshape(90, 70), expected_product(), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("cpu, instruction", [("neoverse-v1", "sdot"), ("native", None)])
+def test_a_library_adds_up_products_of_bytes_as_its_processor_does(tmp_path, cpu, instruction):
+    compiler, emulator = map(shutil.which, FOR_OTHERS["neoverse-n1"]) if instruction else (CC, None)
+    files = built(functions.product_of_bytes, "i8[N,K], i8[K,M], i32[N,M]", tmp_path, cpu=cpu, name="bytes")
+    if compiler is None or instruction and emulator is None:
+        pytest.skip("there is no compiler, or no emulator")
+    before, options = ([emulator, "-cpu", "max"], ["-static"]) if instruction else ([], [])
+    out = ran(PROGRAMS / "bytes.c", [files.object], compiler=compiler, options=options, before=before)
+    A = (np.arange(90 * 110) * 37 % 256 - 128).reshape(90, 110)
+    B = (np.arange(110 * 70) * 91 % 256 - 128).reshape(110, 70)
+    np.testing.assert_array_equal(numbers(out).reshape(90, 70), A @ B)
+    if instruction and (dump := shutil.which("aarch64-linux-gnu-objdump")):
+        text = subprocess.run([dump, "-d", files.object], capture_output=True, text=True, check=True).stdout
+        assert f"\t{instruction}\t" in text

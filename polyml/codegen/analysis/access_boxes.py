@@ -132,6 +132,14 @@ def begins_on_step(tile: Loop, low: Affine, around: Sequence[Enclosing]) -> bool
     return _divisor(tile.lower[0] - low, loops) % tile.step == 0
 
 
+def all_multiples(e: Affine, number: int, around: Sequence[Enclosing]) -> bool:
+    """Returns whether it is proved that every value of the expression is a multiple of the number.
+
+    around: the loops and guards around it.
+    """
+    return _divisor(e, {n.var: n for n in around if isinstance(n, Loop)}) % number == 0
+
+
 def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
     """Returns an integer that divides every value of the expression, or 0 if all values are 0.
 
@@ -140,8 +148,7 @@ def _divisor(e: Affine, loops: Mapping[str, Loop]) -> int:
     found = abs(e.constant)
     for atom, coefficient in e.terms:
         loop = loops.get(atom) if isinstance(atom, str) else None
-        is_known = loop is not None and not loop.last and len(loop.lower) == 1
-        own = gcd(loop.step, _divisor(loop.lower[0], loops)) if loop is not None and is_known else 1
+        own = 1 if loop is None or loop.last else gcd(loop.step, *(_divisor(low, loops) for low in loop.lower))
         found = gcd(found, coefficient * own)
     return found
 

@@ -66,8 +66,20 @@ class AccessStrides:
 
         unit_dims: { array -> the dimension along which its elements are neighbours in memory, None if there is none }.
         """
-        unit = unit_dims.get(access.array)
-        return AccessStrides(access, tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain))
+        window = nest.program.windows.get(access.array)
+        if window is not None and window.word > 1:
+            strides = tuple(_stride_in_words(access.subscripts, loop.var) for loop in nest.chain)
+        else:
+            unit = unit_dims.get(access.array)
+            strides = tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain)
+        return AccessStrides(access, strides)
+
+
+def _stride_in_words(subscripts: tuple[Affine, ...], variable: str) -> Stride:
+    """Returns the stride of an access along one loop in an array with words (`Window.word`), which are no neighbours of one another."""
+    if variable in subscripts[-2].names:
+        return Stride(StrideKind.NOT_LINEAR)
+    return _stride(subscripts, variable, None)
 
 
 def _stride(subscripts: tuple[Affine, ...], variable: str, unit: int | None) -> Stride:

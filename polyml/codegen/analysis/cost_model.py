@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
 from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms, StepAccesses, stalls
@@ -161,7 +162,7 @@ class CostModel:
         """Returns the cycles of a tiling, by what they are spent on, or None if the registers do not suffice."""
         inside = self._with_innermost(tiling.innermost)
         traffic = self._step_accesses(tiling, inside)
-        if traffic.accumulators + tiling.vectors + 2 > self._context.registers:
+        if traffic.accumulators + tiling.biases + tiling.vectors + 2 > self._context.registers:
             return None
         arithmetic, slow = self._computed(tiling)
         op, load, store = (self._op, self._load, self._store) if tiling.lanes > 1 else (0.5, 0.5, 1.0)
@@ -176,7 +177,7 @@ class CostModel:
             issue=0.25 * (arithmetic + loads + traffic.lined + traffic.broadcasts + stores),
             waits=self._step_waits(tiling, inside.waits),
             loop=LOOP_CYCLES * self._depth,
-            instances=tiling.copies,
+            instances=tiling.iterations,
             used=self._used(tiling),
         )
 
@@ -215,7 +216,7 @@ class CostModel:
             )
         elif not innermost.is_invariant and innermost.jumps:
             found.jumps += lines * weight * self._jump
-        each = _instructions(lane, tiling.lanes, nest_access.writes)
+        each = _instructions(lane, tiling.lanes, nest_access.writes) if tiling.word is None else 1.0
         if nest_access.writes:
             found.stores += number * each * weight
         elif lane.is_invariant:
@@ -227,6 +228,8 @@ class CostModel:
 
     def _computed(self, tiling: RegisterTiling) -> tuple[float, float]:
         """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it."""
+        if tiling.word is not None:
+            return tiling.word.operations(tiling.vectors, prod(count for _, count in tiling.jams)), 0.0
         arithmetic = slow = 0.0
         for operation, moved, weight in self._arithmetic:
             copies = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.quasi_affine.affine import Affine
 
 
@@ -28,6 +29,7 @@ class RegisterTiling:
     scans: whether the lanes compute prefix sums, each lane from the one before.
     in_order: whether iterations depend on each other, so that vectors run in order, each reading before it writes.
     strip: how many iterations run together if the last of the vectors is not full, so that some of its lanes are masked out; else 0.
+    word: the loop whose iterations run a word at a time; None: there is none.
     """
 
     start: int
@@ -45,6 +47,7 @@ class RegisterTiling:
     scans: bool = False
     in_order: bool = False
     strip: int = 0
+    word: WordLoop | None = None
 
     @property
     def block(self) -> int:
@@ -58,3 +61,13 @@ class RegisterTiling:
         for _, count in self.jams:
             total *= count
         return total
+
+    @property
+    def iterations(self) -> int:
+        """The number of the nest's iterations that run in a step: more than run together where a step has words of them."""
+        return self.copies * (1 if self.word is None or self.word.use is None else self.word.length)
+
+    @property
+    def biases(self) -> int:
+        """The number of registers that hold sums of a bias."""
+        return self.vectors if self.word is not None and self.word.is_biased else 0

@@ -93,7 +93,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
     if isinstance(node, Guard):
         return f"if {node.condition}:"
     if isinstance(node, Unroll):
-        return f"unrolled {node.var} = {node.base} .. {node.base + (node.count - 1)}:"
+        return f"unrolled {node.var} = {node.base} .. {node.base + (node.count - 1)}{f', by {node.word}' if node.word else ''}:"
     if isinstance(node, Jam):
         vectors = f"{node.count} vector{'s' if node.count > 1 else ''} of {node.lanes}"
         size = vectors if node.lanes > 1 else f"{node.count} iterations"
@@ -131,7 +131,7 @@ def _node_data(node: Node) -> dict:
             "body": body,
         }
     if isinstance(node, Unroll):
-        return {"node": "unroll", "var": node.var, "base": str(node.base), "count": node.count, "body": body}
+        return {"node": "unroll", "var": node.var, "base": str(node.base), "count": node.count, "word": node.word, "body": body}
     return {
         "node": "jam",
         "var": node.var,

@@ -102,15 +102,21 @@ class Jam:
 
 @dataclass(frozen=True)
 class Unroll:
-    """An unrolled loop runs its whole body for each of var = base ... base + count - 1, in this order."""
+    """An unrolled loop runs its whole body for each of var = base ... base + count - 1, in this order.
+
+    word: what the code may make of all iterations at once, "" for nothing: the name of an instruction that adds up products of
+        small numbers (`small_numbers.dot_instructions`), or COPY for the store of a word in place of its elements.
+    """
 
     var: str
     base: Affine
     count: int
     body: tuple[Node, ...]
+    word: str = ""
 
 
 Node = Union[Loop, Guard, Instance, Jam, Unroll]
+COPY = "copy"  # `Unroll.word` of a loop that copies the elements of words
 
 
 class SameNodes:
@@ -138,11 +144,14 @@ class Window:
     low: by dimension, the first index in it.
     lengths: by dimension, how many elements it has, None: all.
     folded: a dimension that is a circular buffer, in which an index has the memory of its remainder by the length; else None.
+    word: how many consecutive indices of the last dimension but one lie side by side in memory, as one word, for each index of the
+        last dimension. The window begins with a word, and both dimensions have whole words.
     """
 
     low: tuple[Affine, ...]
     lengths: tuple[int | None, ...]
     folded: int | None = None
+    word: int = 1
 
 
 @dataclass(frozen=True)

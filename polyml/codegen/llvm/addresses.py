@@ -267,13 +267,14 @@ class Addresses:
             test = "sle" if test == "sge" and sign < 0 else test
         return self.fn.emit(f"icmp {test} i64 {self.integer(value)}, {bound}", at)
 
-    def pointer(self, array: str, subscripts: tuple[Affine, ...]) -> str:
-        """Emits the address of one element, and returns its SSA name.
+    def pointer(self, array: str, subscripts: tuple[Affine, ...], begins_word: bool = False) -> str:
+        """Emits the address of one element, and returns its SSA name. begins_word: whether it is known to be the first one of a
+        word (`Window.word`).
 
         Each term of the address is added in the outermost loop in which its value is known. Terms from constants in subscripts come
         last, so that neighbouring elements share all others; but in an innermost loop they come before the loop's own terms.
         """
-        steps, subscripts = self.module.layout.strides(array), self.within_window(array, subscripts)
+        steps, subscripts = self.module.layout.strides(array), self.within_window(array, subscripts, begins_word)
         fixed = 0
         by_depth: dict[int, list[_Term]] = {}
         constant_terms: list[_Term] = []
@@ -304,12 +305,21 @@ class Addresses:
             pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
         return pointer
 
-    def within_window(self, array: str, subscripts: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        """Returns an element's subscripts counted from the start of the array's window, the part with memory (a `Window`)."""
+    def within_window(self, array: str, subscripts: tuple[Affine, ...], begins_word: bool = False) -> tuple[Affine, ...]:
+        """Returns an element's subscripts counted from the start of the array's window, the part with memory (a `Window`). For a
+        window with words they are those of the place in memory, were it without: [..., k, j] is at [..., k - r, word*j + r], where
+        r is the element's place in its word.
+
+        begins_word: whether the element is known to be the first one of a word.
+        """
         window = self.module.program.windows.get(array)
         if window is None:
             return subscripts
         subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
+        if window.word > 1:
+            *others, row, column = subscripts
+            place = Affine(0) if begins_word else modulo(row, window.word)
+            return (*others, row - place, column * window.word + place)
         length = None if window.folded is None else window.lengths[window.folded]
         if window.folded is None or length is None:
             return subscripts

@@ -70,6 +70,11 @@ class ElementAccess(Addresses):
         """Records that memory, or a register that will be stored, has this value at the location, so that it need not be loaded."""
         self.registers.put(location, value, dirty=False)
 
+    def write_back(self, location: Location) -> None:
+        """Emits stores of the values that overlap a location and that memory does not have yet, and forgets them."""
+        own = [location] if self.registers.value(location) is not None and location not in self.registers.pinned else []
+        self._write_back([*own, *self.registers.overlapping(location)], drop=True)
+
     def _not_partial(self, location: Location) -> None:
         """Raises CannotRunTogether if the location is a partial result of a reduction (one of several sums that make up an element,
         say) and not held in a register by a loop around: it has no memory.

@@ -84,7 +84,9 @@ class Body(ElementAccess):
         self.jams = around
 
     def _unrolled(self, node: Unroll) -> None:
-        """Emits the body of an unrolled loop once for each iteration."""
+        """Emits the body of an unrolled loop once for each iteration, or words of them at once."""
+        if node.word and self.statements is self._emitter and self._emitter.words(node):
+            return
         for i in range(node.count):
             self.nodes(tuple(substitute(n, {node.var: node.base + i}) for n in node.body))
 

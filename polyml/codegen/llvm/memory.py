@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.ir.jams import Copy
+from polyml.codegen.ir.program import CannotRunTogether
 from polyml.codegen.llvm.addresses import Addresses
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, memory_type, name_suffix, vector_type
-from polyml.dtypes import I64, DType
+from polyml.dtypes import I64, U16, U32, U64, DType
 from polyml.model.core.scop import Gather
 from polyml.quasi_affine.affine import Affine
 
@@ -48,10 +49,15 @@ class MemoryEmitter:
         """Returns 1 if the location's lanes are neighbours in memory, -1 if they are neighbours in reverse order, else 0."""
         steps = self._body.module.layout.strides(location.array)
         moving = [(s, t) for s, t in zip(location.strides, steps) if s]
-        if len(moving) != 1:
+        if len(moving) != 1 or self.word(location.array) > 1:
             return 0
         lane_step, stride = moving[0]
         return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
+
+    def word(self, array: str) -> int:
+        """Returns how many elements of the array lie side by side as one word (`Window.word`), 1 for most arrays."""
+        window = self._body.module.program.windows.get(array)
+        return 1 if window is None else window.word
 
     def _short_stride(self, location: Location) -> int:
         """Returns the distance in elements from one lane to the next if it is 2 to 4 (LONGEST_SHORT_STRIDE), along the dimension in
@@ -60,6 +66,8 @@ class MemoryEmitter:
         size_bytes = self._body.scop.arrays[location.array].element.size_bytes
         moving = [(s, t) for s, t in zip(location.strides, self._body.module.layout.strides(location.array)) if s]
         (step, stride), *others = moving
+        if self.word(location.array) > 1:
+            return 0
         return step if not others and stride == size_bytes and 2 <= step <= LONGEST_SHORT_STRIDE else 0
 
     def _load_short_stride(self, location: Location, stride: int) -> str:
@@ -176,6 +184,35 @@ class MemoryEmitter:
             numbers.append(self._from_memory(loaded, element, 1))
         return self._math.vector(numbers)
 
+    def load_word(self, location: Location, length: int) -> SsaValue:
+        """Emits the load of so many neighbours, of which the location is the first one, as one integer, and returns it."""
+        element = self._body.scop.arrays[location.array].element
+        kind = {16: U16, 32: U32, 64: U64}[length * element.bits]
+        address = self._body.pointer(location.array, location.subscripts)
+        return SsaValue(self._fn.emit(f"load {memory_type(kind)}, ptr {address}, align {self._alignment(location.array)}"), kind)
+
+    def load_words(self, location: Location, length: int) -> str:
+        """Emits the load of the words that begin at the location's lanes (`Window.word`), and returns the vector's SSA name."""
+        row = self._word_row(location, length)
+        if location.last is not None:
+            return self._masked_load(row)
+        return self._fn.emit(f"load {vector_type(row.kind, row.lanes)}, ptr {row.address}, align {row.align}")
+
+    def store_words(self, location: Location, length: int, words: str) -> None:
+        """Emits the store of the words that begin at the location's lanes (`Window.word`). words: the SSA name of their vector."""
+        row = self._word_row(location, length)
+        if location.last is not None:
+            self._masked_store(words, row)
+        else:
+            self._fn.do(f"store {vector_type(row.kind, row.lanes)} {words}, ptr {row.address}, align {row.align}")
+
+    def _word_row(self, location: Location, length: int) -> _MaskedRow:
+        """Returns the words that begin at the location's lanes."""
+        element, mask = self._body.scop.arrays[location.array].element, self._mask(location)
+        address = self._body.pointer(location.array, location.subscripts, begins_word=True)
+        bits = "" if mask is None else mask.bits
+        return _MaskedRow(address, f"i{length * element.bits}", location.lanes, self._alignment(location.array), bits)
+
     def gather(self, e: Gather, indices: list[SsaValue], copy: Copy) -> SsaValue:
         """Emits the load of an element at computed indices, or of one per lane, and returns the value. An index beyond the last
         element reads the last one.
@@ -220,10 +257,14 @@ class MemoryEmitter:
         """
         if mask is None:
             return self._body.pointer(location.array, self._lane(location, lane))
+        word = self.word(location.array)
+        if word > 1 and location.strides[-2]:
+            raise CannotRunTogether(f"{location.array}: lanes go along words")
         first = self._body.pointer(location.array, location.subscripts)
         index = mask.clamped(lane)
         offset = None
-        for lane_step, stride in zip(location.strides, self._body.module.layout.strides(location.array)):
+        strides = self._body.module.layout.strides(location.array)
+        for lane_step, stride in zip((*location.strides[:-1], word * location.strides[-1]), strides):
             if not lane_step:
                 continue
             step = self._body.stride(stride)

@@ -255,7 +255,7 @@ class _Vectorizer:
         plain = self._prices.scalar_cycles(nest)
         touches = len(model.accesses)
         priced: list[tuple[float, int, RegisterTiling]] = []
-        for tiling in LegalTilings(nest, model, lanes, self._rare).all():
+        for tiling in LegalTilings(nest, model, lanes, self._rare, self._prices.words(nest)).all():
             if tiling.copies // tiling.lanes * touches > ACCESSES_LIMIT and tiling.copies // tiling.lanes > 4:
                 continue
             cycles = model.per_iteration(tiling)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -11,6 +11,7 @@ from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.analysis.scans import may_scan
+from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.codegen.ir.program import Loop
 
 JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
@@ -28,10 +29,11 @@ class LegalTilings:
     nest, model: the nest and its cost model.
     lanes: elements of a vector register.
     is_rare: whether the nest seldom runs, so that its code is kept small.
+    words: its loops whose iterations may run a word at a time.
     """
 
-    def __init__(self, nest: LoopNest, model: CostModel, lanes: int, is_rare: bool):
-        self._nest, self._model, self._lanes, self._is_rare = nest, model, lanes, is_rare
+    def __init__(self, nest: LoopNest, model: CostModel, lanes: int, is_rare: bool, words: Sequence[WordLoop] = ()):
+        self._nest, self._model, self._lanes, self._is_rare, self._words = nest, model, lanes, is_rare, words
 
     def all(self) -> Iterator[RegisterTiling]:
         """Yields every legal register tiling of the nest that is considered, from small ones to large ones."""
@@ -45,6 +47,7 @@ class LegalTilings:
                 yield from self._around_body_loops(start, free)
             elif self._lanes > 1:
                 yield from self._around_instances(start, free)
+                yield from self._copies(start, free)
             yield from self._scalar(start, free, has_loops)
 
     def _scalar(self, start: int, free: set[int], has_loops: bool) -> Iterator[RegisterTiling]:
@@ -87,7 +90,11 @@ class LegalTilings:
             for vector in jammed:
                 if self._model.is_vectorizable(vector):
                     rest = [j for j in jammed if j != vector]
-                    yield from self._with_counts(RegisterTiling(start, innermost, vector, 1, self._lanes), rest)
+                    base = RegisterTiling(start, innermost, vector, 1, self._lanes)
+                    yield from self._with_counts(base, rest)
+                    for word in self._words:
+                        if word.use is not None and (word.loop, word.vector, word.lanes) == (innermost, vector, self._lanes):
+                            yield from self._with_counts(replace(base, word=word), rest)
             if not self._model.is_vectorizable(innermost):
                 continue
             base = RegisterTiling(start, innermost, innermost, 1, self._lanes)
@@ -129,6 +136,17 @@ class LegalTilings:
                 if reach.allows(lanes, vectors) and (vectors == 1 or vectors * lanes <= trips):
                     yield replace(base, lanes=lanes, vectors=vectors)
             lanes //= 2
+
+    def _copies(self, start: int, free: set[int]) -> Iterator[RegisterTiling]:
+        """Yields tilings in which the elements of words are copied together.
+
+        start: the position of the first loop of the nest that takes part.
+        free: the positions of the independent loops, those without dependences between iterations.
+        """
+        for word in self._words:
+            if word.use is None and {word.loop, word.vector} <= free and word.vector == len(self._nest.chain) - 1:
+                jams, unrolled = ((word.loop, word.length),), frozenset({word.loop})
+                yield RegisterTiling(start, word.vector, word.vector, 1, word.lanes, jams, unrolled, word=word)
 
     def _reorderable(self, start: int) -> set[int]:
         """Returns the positions of the loops, from `start` on, that carry no dependence except among the updates of reductions,

@@ -8,9 +8,11 @@ from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
 from polyml.codegen.analysis.cost_model import CostContext, CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, chain_of
 from polyml.codegen.analysis.register_tiling import RegisterTiling
+from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Instance, Loop, Program
+from polyml.codegen.register_tiles.word_loops import word_loops
 from polyml.machines.cpu import CpuMachine
 
 
@@ -50,6 +52,10 @@ class NestPrices:
             arrays = [self.program.scop.arrays[a.array] for a in (*statement.reads, statement.write)]
             widest = max([widest, *(a.element.size_bytes for a in arrays)])
         return self.machine.vector_bytes // widest
+
+    def words(self, nest: LoopNest) -> tuple[WordLoop, ...]:
+        """Returns the loops of a nest whose iterations may run a word at a time."""
+        return word_loops(nest, self.machine)
 
     def scalar_cycles(self, nest: LoopNest) -> float:
         """Returns the cycles per run of a nest's body without a tiling."""

@@ -34,6 +34,7 @@ class JammedLoop:
     ordered: whether the iterations keep their order, so that the loop is unrolled.
     scans: whether the lanes share prefix sums.
     in_order: whether vectors run in order, since iterations depend on each other.
+    word: what the code may make of them, as in `Unroll`.
     """
 
     var: str
@@ -44,6 +45,7 @@ class JammedLoop:
     ordered: bool
     scans: bool = False
     in_order: bool = False
+    word: str = ""
 
     @property
     def last(self) -> Affine:
@@ -67,6 +69,7 @@ class _TiledNest:
     counts: how many iterations, or vectors of iterations, run together.
     lanes: elements of a vector; 1 for all loops but one.
     ordered: whether the iterations keep their order.
+    words: what the code may make of the iterations that run together, as in `Unroll`.
     reduces: whether the loop of the lanes is innermost and carries a reduction: it stays a loop even for one block of iterations,
         since only a loop keeps partial results.
     interleaved: whether vectors side by side are treated as one long vector.
@@ -79,6 +82,7 @@ class _TiledNest:
     counts: tuple[int, ...]
     lanes: tuple[int, ...]
     ordered: tuple[bool, ...]
+    words: tuple[str, ...]
     reduces: bool
     interleaved: bool
     remainders: tuple[int, ...]
@@ -96,6 +100,9 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
     counts = dict(tiling.jams)
     if tiling.vector is not None:
         counts[tiling.vector] = tiling.vectors
+    word = tiling.word
+    if word is not None:
+        counts[word.loop] = word.length
     fixed = [v for v in range(len(nest.chain)) if v != tiling.vector]
     vector = tiling.vector if tiling.vector == tiling.innermost else None
     reduces = (
@@ -107,7 +114,8 @@ def register_tile(nest: LoopNest, tiling: RegisterTiling) -> tuple[Node, ...]:
         tuple(nest.chain[v] for v in order),
         tuple(counts.get(v, 1) for v in order),
         tuple(tiling.lanes if v == tiling.vector else 1 for v in order),
-        tuple(v in tiling.unrolled for v in order),
+        tuple(v in tiling.unrolled or word is not None and v == word.loop for v in order),
+        tuple(word.name if word is not None and v == word.loop else "" for v in order),
         reduces,
         tiling.interleaved,
         tuple(dict(tiling.remainders).get(v, 1) for v in order),
@@ -266,9 +274,10 @@ def _ranged(
         width = strip or size * lanes
         stepped = f"{loop.var}_{level}{size}"
         scans = plan.scans and lanes > 1
+        word = plan.words[level] if size == count else ""
         in_order, begin = plan.in_order and lanes > 1, variable(stepped)
         masked = begin + (strip - 1) if strip else None
-        jammed = JammedLoop(loop.var, begin, size, lanes, masked, plan.ordered[level], scans, in_order)
+        jammed = JammedLoop(loop.var, begin, size, lanes, masked, plan.ordered[level], scans, in_order, word)
         if plan.interleaved and lanes > 1:
             jammed = replace(jammed, count=1, lanes=width)
         length = end - first + 1
@@ -377,7 +386,7 @@ def _jammed(run: tuple[Instance, ...], active: tuple[JammedLoop, ...]) -> tuple[
     inside: tuple[Node, ...] = run
     for t in active:
         if t.ordered:
-            inside = (Unroll(t.var, t.base, t.count, inside),)
+            inside = (Unroll(t.var, t.base, t.count, inside, t.word),)
     for t in sorted((t for t in reversed(active) if not t.ordered), key=lambda t: t.count):
         inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside, t.scans, t.in_order),)
     return inside

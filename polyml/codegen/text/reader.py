@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, Window
+from polyml.codegen.dot_products import instructions
+from polyml.codegen.ir.program import COPY, Guard, Instance, Jam, Loop, Node, Program, Unroll, Window
 from polyml.codegen.text.integers import IntegerReader
 from polyml.codegen.text.writer import FORMAT, KIND, ROLES
 from polyml.model.core.reductions import Reduction
@@ -121,7 +122,9 @@ class _Reader:
         line.expect("of")
         line.expect("[")
         lengths = line.listed(lambda: None if line.accepts("all") else line.integer("a number of elements or `all`"), "]")
-        self._facts.windows[array] = Window(low, lengths, line.integer() if line.accepts("ring") else None)
+        folded = line.integer() if line.accepts("ring") else None
+        word = _positive(line, "a number of elements") if line.accepts("word") else 1
+        self._facts.windows[array] = Window(low, lengths, folded, word)
 
     def _phase(self, line: Line) -> None:
         name = line.name()
@@ -183,7 +186,8 @@ class _Reader:
             line.expect(*_ITERATIONS)
             line.expect(")")
             self._check_end(line, base, end, count)
-            return Unroll(var, base, count, self._below(line, indent, names | {var}))
+            word = line.expect("by") and line.expect(COPY, *instructions.NAMES) if line.accepts(",") else ""
+            return Unroll(var, base, count, self._below(line, indent, names | {var}), word)
         raise line.wrong(_NODE)
 
     def _instance(self, line: Line, reader: IntegerReader) -> Instance:

@@ -2,7 +2,7 @@
 
     text     = "polyml program, format 1" scop {fact} ["before" nodes] "body" nodes {"note" STRING} {source}
     fact     = ("reduction" | "scan") STATEMENT STRING ARRAY "read" INTEGER          its operator, and which read is the accumulator
-             | "window" ARRAY "[" {lin ","} "]" "of" "[" {INTEGER | "all" ","} "]" ["ring" INTEGER]
+             | "window" ARRAY "[" {lin ","} "]" "of" "[" {INTEGER | "all" ","} "]" ["ring" INTEGER] ["word" INTEGER]
              | "phase" NAME "of" ARRAY | "fetch" STATEMENT "[" {"read" INTEGER "at" ITERATOR "+" INTEGER ","} "]"
              | "thread" NAME "of" NAME
     nodes    = "pass" | node {node}             four spaces further right than the line before them
@@ -14,7 +14,7 @@
     guard    = "if" cond ["," "rarely"] ":" nodes
     jam      = "together" NAME "=" lin ".." lin "(" INTEGER (iterations | vectors "of" INTEGER) ")" ["," "scans"]
                ["," NAME "<=" lin] ":" nodes
-    unroll   = "unrolled" NAME "=" lin ".." lin "(" INTEGER iterations ")" ":" nodes
+    unroll   = "unrolled" NAME "=" lin ".." lin "(" INTEGER iterations ")" ["," "by" NAME] ":" nodes
     iterations = "iterations" | "iteration"     vectors = "vectors" | "vector"
 
 The scop and sources are those of `model.text.writer`, expressions and conditions those of `integers`. `a .. b` has both ends in it. A
@@ -73,7 +73,8 @@ def _reductions(word: str, found: Mapping[str, Reduction]) -> Iterator[str]:
 
 def _window(window: Window) -> str:
     lengths = ", ".join("all" if length is None else str(length) for length in window.lengths)
-    return f"{_listed(window.low)} of [{lengths}]{'' if window.folded is None else f' ring {window.folded}'}"
+    ring = "" if window.folded is None else f" ring {window.folded}"
+    return f"{_listed(window.low)} of [{lengths}]{ring}{f' word {window.word}' if window.word > 1 else ''}"
 
 
 def _listed(values: tuple[Affine, ...]) -> str:
@@ -104,7 +105,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
     size = node.count * node.lanes if isinstance(node, Jam) else node.count
     run = f"{quoted(node.var)} = {integers.text(node.base)} .. {integers.text(node.base + (size - 1))}"
     if isinstance(node, Unroll):
-        return f"unrolled {run} ({_counted(node.count, 'iteration')})"
+        return f"unrolled {run} ({_counted(node.count, 'iteration')}){f', by {node.word}' if node.word else ''}"
     count = f"{_counted(node.count, 'vector')} of {node.lanes}" if node.lanes != 1 else _counted(node.count, "iteration")
     limit = "" if node.limit is None else f", {quoted(node.var)} <= {integers.text(node.limit)}"
     return f"together {run} ({count}){', scans' if node.scans else ''}{', in order' if node.in_order else ''}{limit}"

@@ -22,8 +22,11 @@ from polyml.codegen.llvm.loops.partial_results import NOTHING, HandOver, LoopExi
 from polyml.codegen.llvm.registers import Location, Registers
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.instances import StatementEmitter
-from polyml.codegen.llvm.statements.loop_elements import OverlappingVectors
+from polyml.codegen.llvm.statements.loop_elements import LoopElements, OverlappingVectors
+from polyml.dtypes import I32
 from polyml.quasi_affine.affine import Affine, extremum, variable
+
+NO_BIAS = SsaValue("zeroinitializer", I32)  # what sums of products with biases begin with
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class _LoopEmitter:
         skipped = fn.current
         fn.branch(runs, self._before, self._after)
         fn.current = self._before
-        pinned = {**self._outer, **self._starts()}
+        self._biases = {} if innermost is None else self._taken_off(innermost)
+        pinned = {**self._outer, **self._starts(), **{bias: replace(NO_BIAS, lanes=bias.lanes) for bias in self._biases}}
         first = {node.var: extremum("max", node.lower)}
         read_before = {location: self._first(location, first) for _, *later in chains for location in later}
         scanned = [] if innermost is None else innermost.scanned()
@@ -150,6 +154,10 @@ class _LoopEmitter:
         partial = self._loop.handed.partial
         given = {parts[0]: partial[key].value for key, parts in accumulators(self._held).items() if key in partial}
         return {location: given.get(location) or self._partial.start(location, op) for location, op in self._held.items()}
+
+    def _taken_off(self, elements: LoopElements) -> dict[Location, list[Location]]:
+        """Returns the sums of products with biases that are taken off behind the loop: those whose sums all stay in registers."""
+        return {bias: sums for bias, sums in elements.biases().items() if {*self._outer, *self._held}.issuperset(sums)}
 
     def _first(self, location: Location, first: Mapping[str, Affine]) -> SsaValue:
         """Emits the load of the location as it is in the first iteration, and returns its value. first: { loop variable -> its
@@ -316,6 +324,9 @@ class _LoopEmitter:
         following: the SSA name of the iteration after the last one.
         """
         body, fn, then, before = self._body, self._fn, self._loop.following, self._loop.handed.partial
+        for bias, sums in self._biases.items():
+            for location in sums:
+                values[location].end = body.math.plain("-", values[location].last, values[bias].last)
         self._store_changed(values)
         found = accumulators(self._held).items()
         totals = {key: self._partial.total(key, [values[part].last for part in parts]) for key, parts in found}

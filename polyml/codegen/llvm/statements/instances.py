@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyml.codegen.ir.program import Instance, Jam, Loop
+from polyml.codegen.ir.program import Instance, Jam, Loop, Unroll
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.ssa_value import SsaValue
+from polyml.codegen.llvm.statements.dot_products import DotProducts
 from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.codegen.llvm.statements.loop_elements import LoopElements
@@ -22,6 +23,7 @@ class StatementEmitter:
         self._locations = AccessLocations(body.module.table)
         self.expressions = ExpressionEmitter(body, self._locations)
         self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
+        self._dot_products = DotProducts(body, self._locations, self.expressions)
 
     def elements(self, loop: Loop) -> LoopElements:
         """Returns what an innermost loop accesses, for all iterations that the Jam nodes around it run together."""
@@ -41,6 +43,10 @@ class StatementEmitter:
         for copy in self._copies(node):
             if not (copy.copy.scans and self._prefix_sums.emit(copy)):
                 self._emit(copy)
+
+    def words(self, node: Unroll) -> bool:
+        """Emits an unrolled loop as instructions on words of small numbers, and returns whether it did."""
+        return self._dot_products.emit(node)
 
     def _copies(self, node: Instance) -> Iterator[InstanceCopy]:
         """Yields the copies of an instance that the Jam nodes around it make: one for each iteration that runs together with

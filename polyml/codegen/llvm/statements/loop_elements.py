@@ -14,6 +14,7 @@ from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location, disjoint
+from polyml.codegen.llvm.statements.dot_products import dot_steps
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.quasi_affine.affine import variable
 
@@ -207,6 +208,17 @@ class LoopElements:
         kept = [list(locations) for locations in found.values() if locations and all(locations.values())]
         return [one for group in kept if all(disjoint(a, b) for a in group for b in group if a is not b) for one in group]
 
+    def biases(self) -> dict[Location, list[Location]]:
+        """Returns the sums of products with biases that the loop's instructions on words need (`DotStep.bias`): { the name of such a
+        sum -> the locations of the sums that it is taken off }.
+        """
+        found: dict[Location, list[Location]] = {}
+        for node, jams in _unrolled(self.loop.body, self._jams):
+            for step in dot_steps(self._body, self._locations, node, jams.copies):
+                if step.use.is_biased:
+                    found.setdefault(step.bias, []).append(step.sums)
+        return found
+
     # -- elements that pass from one iteration to the next -------------------------------------------------------
 
     def carried(self) -> list[tuple[Location, ...]]:
@@ -287,6 +299,15 @@ class LoopElements:
             if access is not None:
                 found.append(self._locations.of(instance, access, copy=replace(copy, lane_var=None)))
         return found
+
+
+def _unrolled(nodes: tuple[Node, ...], jams: JamStack) -> Iterator[tuple[Unroll, JamStack]]:
+    """Yields the unrolled loops below the nodes, with the Jam nodes around them. jams: the Jam nodes around the nodes."""
+    for node in nodes:
+        if isinstance(node, Unroll):
+            yield node, jams
+        elif not isinstance(node, Instance):
+            yield from _unrolled(node.body, jams.inside(node) if isinstance(node, Jam) else jams)
 
 
 def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:

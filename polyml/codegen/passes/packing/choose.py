@@ -13,6 +13,7 @@ from polyml.codegen.ir.program import Instance, Loop, Node, loops, with_paths
 from polyml.codegen.passes.packing import storage
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
 from polyml.codegen.passes.packing.operands import as_single_read, scaled_operand
+from polyml.codegen.passes.packing.words import in_words, wants_words
 from polyml.errors import ScheduleError
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.nest import subvalues
@@ -25,6 +26,7 @@ LEAST_USES_SIZED = 256  # if sizes are known and no case below applies
 LEAST_ALIASED_USES = 48  # for arrays whose rows compete for the same sets of the first cache
 LEAST_LARGE_ARRAY_USES = 8  # for arrays larger than half of the last cache, which would be read from memory row by row
 LEAST_PRODUCT_USES = 16  # for copies that hold a product of the element
+LEAST_WORD_USES = 32  # for copies in words, which an instruction takes several elements of at a time
 LEAST_TRANSPOSED_USES = 4  # if the loops of a register tile do not run along the array's rows
 NEVER = 2**62
 PAGE_BYTES = 4096  # rows whose lengths are multiples of it compete for the same sets of the first cache
@@ -65,6 +67,7 @@ def copies(context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclo
     made = [copy for copy in made if not is_strip or storage.is_transposed(context, copy)]
     made = [copy for copy in made if all(stays_in_window(context, read, copy) for read in copy.reads)]
     level = min((copy.level for copy in made), default=0)
+    made = in_words(context, made)
     return [copy for copy in made if not any(test.expr.is_constant for test in pays(context, copy, level))]
 
 
@@ -116,7 +119,7 @@ def _directed(context: PackingContext, chain: tuple[Loop, ...], around: tuple[En
     if found and deeper:
         why = f"`{chain[0].name}`, with other loops in between, has copies already"
         raise _refused(deeper[0], deeper[0].directives.pack[0], why)
-    return [group.whole() for group in found.values()]
+    return in_words(context, [group.whole() for group in found.values()])
 
 
 def _reads_of(
@@ -325,6 +328,8 @@ def least_uses(context: PackingContext, copy: TileCopy, read: TileRead) -> int:
         return LEAST_PRODUCT_USES
     if storage.is_transposed(context, copy) or copy.panel is not None and not storage.is_along_row(context, copy, read):
         return LEAST_TRANSPOSED_USES
+    if wants_words(context, copy, read):
+        return LEAST_WORD_USES
     extents = [context.table.affine(e) for e in array.shape]
     if unit is not None and all(e.names <= context.known_sizes.keys() for e in extents):
         counts = [e.evaluate(context.known_sizes) for e in extents]

@@ -105,6 +105,7 @@ class TileCopy:
     is_requested: whether the schedule asks for the copy, so that it is made whether or not it pays.
     name: the copy's array; "" until it is declared.
     reads: the reads that are served from the copy.
+    word: how many elements along the last dimension but one lie side by side (`Window.word`).
     """
 
     window: AccessBox
@@ -117,6 +118,7 @@ class TileCopy:
     is_requested: bool = False
     name: str = ""
     reads: tuple[TileRead, ...] = ()
+    word: int = 1
 
     @property
     def elements(self) -> tuple:

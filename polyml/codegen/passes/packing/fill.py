@@ -17,6 +17,8 @@ from polyml.quasi_affine.affine import Affine, Compare, floor_div, variable
 
 PANELS_AT_ONCE = 16  # panels that are filled together, row by row, so that the array is read as it is stored
 
+WORDS_AT_ONCE = 16  # rows of words that a thread fills together
+
 
 @dataclass(frozen=True)
 class Filling:
@@ -71,6 +73,11 @@ def fill(context: PackingContext, copy: TileCopy) -> Filling:
     inside: Node = Instance(statement.name, tuple(map(variable, variables)))
     for d in reversed(range(rank)):
         bounds, to_threads = _bounds(context, copy, d), copy.is_shared and d == 0 and rank > 1
+        if to_threads and copy.word > 1 and d == copy.order[-2]:  # threads take whole words
+            words, step = variable(f"{copy.name}_w"), WORDS_AT_ONCE * copy.word
+            row = Loop(variables[d], (words,), (*bounds.ends, words + (step - 1)), 1, (inside,))
+            inside = Loop(f"{copy.name}_w", bounds.begins, bounds.ends, step, (row,), parallel=True, role="tile")
+            continue
         role = "tile" if to_threads else "point"
         inside = Loop(variables[d], bounds.begins, bounds.ends, 1, (inside,), parallel=to_threads, role=role)
     return Filling(statement, inside)
@@ -97,8 +104,10 @@ def _fill_panels(context: PackingContext, copy: TileCopy, width: int) -> Filling
     element = (Instance(statement.name, tuple(map(variable, (*variables, panel)))),)
     part = Loop(variables[dim], (Affine(0),), (Affine(width - 1), last - variable(panel)), 1, element)
     inside: tuple[Node, ...] = (part,)
-    step = width * (PANELS_AT_ONCE if context.unit_dim(copy.window.array) == dim else 1)
-    if step > width:
+    step = width * (PANELS_AT_ONCE if copy.word > 1 or context.unit_dim(copy.window.array) == dim else 1)
+    if copy.word > 1:
+        inside = (Loop(panel, (variable(group),), (*along.ends, variable(group) + (step - width)), width, (part,)),)
+    elif step > width:
         whole, ends = replace(part, upper=(Affine(width - 1),)), (*along.ends, variable(group) + (step - width))
         left_over = floor_div(last + 1, width) * width
         narrow = Loop(panel, (variable(group), left_over), ends, width, (part,))

@@ -127,6 +127,8 @@ class _Packer:
         source, window = self._context.array(copy), copy.window
         copy = replace(copy, name=next(name for n in count() if self._is_free(name := f"{source.name}_tile{n}")))
         shape = [source.shape[d] for d in copy.order]
+        if copy.word > 1:
+            shape[-2] = shape[-2].scale_down_val(isl.Val(copy.word)).ceil().scale_val(isl.Val(copy.word))
         low = [window.low[d] for d in copy.order]
         lengths = [window.lengths[d] for d in copy.order]
         if copy.panel is not None:
@@ -138,7 +140,9 @@ class _Packer:
         row = lengths[-1]
         if row is not None:
             lengths[-1] = self._padded(row * source.element.size_bytes) // source.element.size_bytes
-        self._windows[copy.name] = Window(tuple(low), tuple(lengths))
+        if copy.word > 1 and (rows := lengths[-2]) is not None:
+            lengths[-2] = -(-rows // copy.word) * copy.word
+        self._windows[copy.name] = Window(tuple(low), tuple(lengths), word=copy.word)
         if self._context.sizes is not None and not copy.is_requested:
             self._notes.append(self._note(copy))
         return copy
@@ -166,6 +170,7 @@ class _Packer:
         """Returns a note for the report that says how large the copies are, how they are stored, and how often they are read."""
         context = self._context
         layout = f"in panels of {copy.panel.step}" if copy.panel is not None else "as loops go through them"
+        layout += f", in words of {copy.word}" if copy.word > 1 else ""
         uses = f"each read {context.reuse_count(copy.reads[0], copy):.0f} times" + (", shared by threads" if copy.is_shared else "")
         counts, size_kib = " x ".join(map(str, context.counts(copy))), context.size_bytes(copy) / 1024
         return f"copies of {context.array(copy).name}: {counts}, {size_kib:.0f} KiB, {layout}, {uses}"
