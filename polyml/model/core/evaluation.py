@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
-from polyml.model.core.nest import Integer, Value, children, subvalues
+from polyml.model.core.nest import Integer, Value, always_fits, children, subvalues
 
 
 def operations(value: Value) -> list[tuple[Value, bool]]:
@@ -51,8 +51,9 @@ def _may_raise(part: Value) -> bool:
         before = part.operand.dtype
         if part.to == PYINT:
             return before.is_float or before.kind == "u" and before.bits == 64
-        checked_at_entry = isinstance(part.operand, (Integer, syntax.Const))
-        return before == PYINT and part.to.is_integer and part.to.name != "i64" and not checked_at_entry
+        if before != PYINT or not part.to.is_integer or part.to.name == "i64":
+            return False
+        return not (isinstance(part.operand, (Integer, syntax.Const)) or always_fits(part.operand, part.to))  # checked at entry
     if isinstance(part, syntax.Unary):
         return part.dtype == PYINT and part.op == "-"
     return isinstance(part, syntax.Binary) and part.dtype == PYINT and part.op in ("+", "-", "*", "//", "<<", "**")

@@ -257,11 +257,24 @@ def subvalues(value: Value) -> Iterator[Value]:
 
 
 def always_fits(value: Value, to: DType) -> bool:
-    """Returns whether a value is an integer constant that fits a type, or a select between such: `1 if a[i] == b[j] else 0`."""
+    """Returns whether an integer always fits a type by how it is made: a constant that fits it, a select between such, as in
+    `1 if a[i] == b[j] else 0`, or what a mask or a modulus keeps small, as in `n & 1` and `n % 8`.
+    """
     if isinstance(value, syntax.IfExp):
         return always_fits(value.then, to) and always_fits(value.orelse, to)
     low = -(1 << (to.bits - 1)) if to.kind == "i" else 0
-    return isinstance(value, syntax.Const) and low <= value.value < low + (1 << to.bits)
+    stop = low + (1 << to.bits)
+    if isinstance(value, syntax.Binary) and value.op in ("&", "%"):
+        masks = (value.left, value.right) if value.op == "&" else (value.right,)
+        return any(0 < _constant(mask) < stop for mask in masks)
+    return isinstance(value, syntax.Const) and low <= value.value < stop
+
+
+def _constant(value: Value) -> int:
+    """Returns the integer that a value is written as; -1 for any other value."""
+    if isinstance(value, Integer):
+        return value.affine.constant if not value.affine.terms else -1
+    return value.value if isinstance(value, syntax.Const) and type(value.value) is int else -1
 
 
 def size(value: Value) -> int:

@@ -1,7 +1,10 @@
 """Scalars that are only names for a value leave the nest."""
 
 import numpy as np
+import pytest
 
+import polyml
+from tests.frontend.define import define
 from tests.passing import before_and_after
 
 
@@ -25,3 +28,41 @@ def overwritten(A, B):
 
 def test_a_definition_stays_where_what_it_reads_is_overwritten():
     assert before_and_after("forward_substitution", overwritten, np.arange(8.0), np.zeros(8)) == ([], [])
+
+
+def redundancy(data):
+    crc = 0xFFFF
+    for i in range(data.shape[0]):
+        bits = data[i]
+        for _ in range(8):
+            if (crc & 1) ^ (bits & 1):
+                crc = (crc >> 1) ^ 0x8408
+            else:
+                crc >>= 1
+            bits >>= 1
+    return crc
+
+
+def test_a_masked_number_fits_a_small_type_so_both_branches_move_into_their_use():
+    gone, come = before_and_after("forward_substitution", redundancy, np.arange(40, dtype=np.uint8))
+    assert [line for line in come if line.startswith("crc")] == [
+        "crc = crc >> 1 ^ 33800 if crc & 1 ^ bits & 1 != 0 else crc >> 1  # perhaps"
+    ]
+
+
+@pytest.mark.parametrize(("mask", "fits"), [(255, True), (256, False), (0xFFFF, False)])
+def test_a_mask_that_is_too_wide_is_checked_as_numpy_does(mask, fits):
+    function = define(f"def kernel(data, n):\n    data[0] = data[1] ^ (n & {mask})\n", "kernel")
+    compiled = polyml.kernel(function, cache=False)
+    for n in (3, 255, 256, 511):
+        wanted, got = np.arange(4, dtype=np.uint8), np.arange(4, dtype=np.uint8)
+        if (n & mask) > 255:
+            with pytest.raises(OverflowError):
+                function(wanted, n)
+            with pytest.raises(OverflowError):
+                compiled(got, n)
+        else:
+            function(wanted, n)
+            compiled(got, n)
+            np.testing.assert_array_equal(got, wanted)
+    assert fits == all((n & mask) <= 255 for n in (3, 255, 256, 511))
