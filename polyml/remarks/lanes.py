@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from polyml.codegen.analysis.access_conflicts import Enclosing
 from polyml.codegen.analysis.access_strides import StrideKind
 from polyml.codegen.analysis.cost_model import CostModel
-from polyml.codegen.analysis.loop_nest import LoopNest, guard_names
+from polyml.codegen.analysis.loop_nest import FARTHEST, LoopNest, guard_names
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program
 from polyml.codegen.register_tiles.legal_tilings import LegalTilings
 from polyml.codegen.register_tiles.nest_prices import NestPrices
@@ -27,11 +27,13 @@ class LanePrice:
     why: what rules them out; "" where they are possible.
     cycles: of each iteration with the cheapest register tile that has such lanes; None where there is none.
     scalar_cycles: of each iteration, one by one.
+    order: how dependences between the iterations are kept where they are lanes; "" where there are none.
     """
 
     why: str
     cycles: float | None
     scalar_cycles: float
+    order: str = ""
 
 
 Prices = Mapping[tuple[str, int], LanePrice]  # by the name of a Program's statement and the position of its iterator
@@ -85,7 +87,17 @@ def _price(nest: LoopNest, v: int, prices: NestPrices) -> LanePrice:
     cycles = [found for tiling in tilings if (found := model.per_iteration(tiling)) is not None]
     if not cycles:
         return LanePrice("the registers do not suffice", None, scalar)
-    return LanePrice("", min(cycles) / max(model.instances(), 1.0), scalar)
+    order = _order(nest) if v == len(nest.chain) - 1 and any(tiling.in_order for tiling in tilings) else ""
+    return LanePrice("", min(cycles) / max(model.instances(), 1.0), scalar, order)
+
+
+def _order(nest: LoopNest) -> str:
+    """Returns how the dependences between iterations of a nest's innermost loop are kept where these are lanes, vector by vector."""
+    reach = nest.lane_reach
+    nearest = min(reach.vector, reach.block)
+    if nearest < FARTHEST:
+        return f"no dependence that this order would break is shorter than {nearest} iterations"
+    return "dependences go from reads to later writes, or to statements behind, and each vector reads before it writes"
 
 
 def _ruled_out(nest: LoopNest, v: int, model: CostModel) -> str:

@@ -17,6 +17,8 @@ class Run:
     lanes: {position of an iterator: (lanes, vectors)} of those whose iterations share vector registers.
     skewed: the positions of iterators that change together from one lane to the next, where the lanes are of a skewed loop.
     moved: the positions of the iterators that change with some loop; the others have one value here.
+    in_order: whether the iterations in lanes depend on each other and keep their order; scans: whether each lane continues from
+        the one before.
     jams: {position of an iterator: how many of its iterations run together}, lanes apart.
     order: the positions of the iterators in the order of the loops over single iterations, outermost first; a position is there where
         the loop's variable is the iterator itself.
@@ -31,6 +33,8 @@ class Run:
     jams: dict[int, int]
     order: tuple[int, ...]
     counters: frozenset[tuple[int, int]]
+    in_order: bool = False
+    scans: bool = False
 
 
 def runs(program: Program, scop: Scop) -> tuple[Run, ...]:
@@ -75,7 +79,9 @@ def _run(name: str, instance: Instance, path: Sequence[Node], count: int) -> Run
     order = [*(position for _, position in counters), *jams, *(p for p in lanes if p not in skewed)]
     variables = [node.var for node in path if isinstance(node, (Loop, Jam, Unroll))]
     any_moved = frozenset(position for var in variables for position in moving(instance, var, count))
-    return Run(name, instance.statement, lanes, skewed, any_moved, jams, tuple(dict.fromkeys(order)), frozenset(counters))
+    vectors = [node for node in path if isinstance(node, Jam) and node.lanes > 1]
+    kept = any(node.in_order for node in vectors), any(node.scans for node in vectors)
+    return Run(name, instance.statement, lanes, skewed, any_moved, jams, tuple(dict.fromkeys(order)), frozenset(counters), *kept)
 
 
 def _counters(instance: Instance, path: Sequence[Node], count: int, blocks: Mapping[str, int]) -> Iterator[tuple[int, int]]:

@@ -32,6 +32,7 @@ def _passed(facts: Facts, loop: SourceLoop, found: Sequence[Run], lanes: Sequenc
     skewed = any(loop.positions[run.statement] in run.skewed for run in lanes)
     text = f"its iterations are lanes: {vectors} vector{'s' if vectors > 1 else ''} of {count}"
     text += ", along the diagonals of it and another loop (skewed)" if skewed else ""
+    text += _order(facts, loop, lanes)
     factors = {factor for run in lanes for position, factor in run.jams.items() if position != loop.positions[run.statement]}
     if factors:
         text += f", for {' or '.join(map(str, sorted(factors)))} iterations around at once"
@@ -45,6 +46,17 @@ def _passed(facts: Facts, loop: SourceLoop, found: Sequence[Run], lanes: Sequenc
     missed = _missed(facts, loop, left)
     scalar = facts.told(dict.fromkeys(run.statement for run in left))
     return replace(missed, text=f"{text}; not those of {scalar}: {missed.text}")
+
+
+def _order(facts: Facts, loop: SourceLoop, lanes: Sequence[Run]) -> str:
+    """Returns the words that say how dependences between iterations that are lanes are kept; "" where there are none."""
+    if any(run.scans for run in lanes):
+        return ", each of which continues from the one before, in steps (a scan)"
+    for run in lanes:
+        if run.in_order:
+            price = facts.price_of(run, loop.positions[run.statement])
+            return f", in order: {price.order}" if price is not None and price.order else ", in order"
+    return ""
 
 
 def _is_innermost(facts: Facts, loop: SourceLoop, statement: str) -> bool:

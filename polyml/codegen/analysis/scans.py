@@ -2,6 +2,7 @@
 
     for i: X[i] = X[i - 1] + A[i]               for i by 8: v = A[i ... i + 7], v[j] = v[0] + ... + v[j] in three steps
     for i: { s = s + A[i]; B[i] = s }     ->                X[i + j] = carry + v[j], carry = carry + v[7]
+    for i: X[i] = c*X[i - 1] + A[i]                         v[j] = c**j*v[0] + ... + v[j], X[i + j] = c**(j + 1)*carry + v[j]
 
 The scan among the lanes is that of Hillis and Steele ("Data parallel algorithms", CACM 1986): each lane is combined with the
 lane 1, 2, 4, ... before it. The operator is one whose updates may run in any order (`model.core.reductions`), so the carry may
@@ -18,6 +19,7 @@ from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.ir.program import Instance, Node, Program
 from polyml.dtypes import PYINT
+from polyml.model.core.reductions import scan_factor
 from polyml.model.core.scop import Statement
 from polyml.quasi_affine.affine import Affine, variable
 
@@ -50,6 +52,16 @@ def scanned_read(program: Program, tests: ConflictTest, statement: Statement, in
     write = tests.subscripts((statement.write, instance))
     read = tests.subscripts((statement.reads[scan.access], instance))
     return scan.access if _moves(write, name) and read == _earlier(write, name) else None
+
+
+def is_multiplied(nest: LoopNest) -> bool:
+    """Returns whether a scan of the nest multiplies what it passes on by a constant before it adds to it."""
+    program = nest.program
+    found = ((statement, program.scans[statement.name]) for statement, _, _ in nest.statements() if statement.name in program.scans)
+    return any(
+        scan.operator == "+" and scan_factor(statement, scan.access, program.scop.arrays[scan.array].element) not in (None, 1.0)
+        for statement, scan in found
+    )
 
 
 def _may_come_first(nest: LoopNest, instance: Instance) -> bool:

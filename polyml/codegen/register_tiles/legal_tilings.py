@@ -10,7 +10,7 @@ from polyml.codegen.analysis.access_strides import StrideKind
 from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
-from polyml.codegen.analysis.scans import may_scan
+from polyml.codegen.analysis.scans import is_multiplied, may_scan
 from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.codegen.ir.program import Loop
 
@@ -113,7 +113,9 @@ class LegalTilings:
             elif innermost == count - 1 and self._nest.is_independent(innermost, fixed):
                 yield base
             elif may_scan(self._nest, innermost):
-                yield from self._with_counts(replace(base, scans=True), [])
+                multiplied = is_multiplied(self._nest)  # powers of the factor for longer vectors may be infinite
+                scans = self._with_counts(replace(base, scans=True), [])
+                yield from (tiling for tiling in scans if not (multiplied and tiling.interleaved))
             if start == innermost == count - 1 and not self._nest.is_independent(innermost, fixed, reorder=True):
                 yield from self._in_order(replace(base, in_order=True))
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isfinite, log2
 
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.dtypes import DType
+from polyml.dtypes import F32, F64, DType
 from polyml.frontend import syntax
 from polyml.model.core.dependence import NONE, Dependences, SourceOrder, pairs
 from polyml.model.core.nest import subvalues
@@ -27,6 +28,7 @@ from polyml.model.core.scop import Access, Load, Scop, Statement, Value
 _NUMPY_EXTREMES = ("minimum", "maximum", "fmin", "fmax")
 _NOT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COMMUTATIVE = ("*", "&", "|", "^")
+VECTOR_BYTES = 64  # of the widest vector registers
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
 def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
     """Returns, by name, the statements that store an update of one element in another element of the array, as prefix sums do.
 
+    A sum may multiply the element by a constant first, as in X[i] = 0.5*X[i - 1] + A[i]: see `scan_factor`.
+
     fp: "strict", "reassociate" or "fast"; "strict" leaves out floats
     """
     found = {}
@@ -79,9 +83,50 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
             if access.array != array.name or access.relation.plain_is_equal(statement.write.relation):
                 continue
             operator = _update_operator(statement.value, index, array.element.is_float)
+            if operator is None and scan_factor(statement, index, array.element) is not None:
+                operator = "+"
             if operator:
                 found[statement.name] = Reduction(statement.name, array.name, operator, index)
     return found
+
+
+def scan_factor(statement: Statement, access: int, element: DType) -> float | None:
+    """Returns c where the statement computes c*x + r of a read x, with a constant c and an r that does not depend on x, and where
+    powers of c up to that of the number of lanes are neither infinite nor tiny, so that an x of zero or infinity times one of them
+    is what it is times c, over and over. None for any other statement, and for integers.
+
+    access: the position, in `reads`, of the read
+    element: the type of the array
+    """
+    factor = _coefficient(statement.value, access) if element in (F32, F64) else None
+    if not factor or not isfinite(factor):
+        return None
+    exponent = abs(log2(abs(factor))) * (VECTOR_BYTES // element.size_bytes)
+    return factor if exponent < (120 if element == F32 else 1000) else None
+
+
+def _coefficient(value: Value, access: int) -> float | None:
+    """Returns c where the value is c*x + r of a read x, with a constant c and an r that does not depend on x; else None."""
+    if isinstance(value, Load) and value.access == access:
+        return 1.0
+    if not _mentions(value, access):
+        return 0.0
+    if isinstance(value, syntax.Unary) and value.op == "-":
+        inner = _coefficient(value.operand, access)
+        return None if inner is None else -inner
+    if not isinstance(value, syntax.Binary):
+        return None
+    left, right = _coefficient(value.left, access), _coefficient(value.right, access)
+    if left is None or right is None:
+        return None
+    if value.op in ("+", "-"):
+        return left + right if value.op == "+" else left - right
+    by, other = (right, value.left) if _mentions(value.right, access) else (left, value.right)
+    if value.op == "*" and isinstance(other, syntax.Const):
+        return by * float(other.value)
+    if value.op == "/" and other is value.right and isinstance(other, syntax.Const) and other.value:
+        return by / float(other.value)
+    return None
 
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:

@@ -3,6 +3,8 @@
     X[i] = X[i - 1] + A[i], lanes i ... i + 7:   v = A[i ... i + 7]; v += v shifted by 1, 2, 4 lanes; X[i ... i + 7] = X[i - 1]
     + v
 
+    X[i] = c*X[i - 1] + A[i]:   v += c**1, c**2, c**4 times v shifted by 1, 2, 4 lanes; X[i ... i + 7] = (c**1 ... c**8)*X[i - 1] + v
+
 Source: Hillis and Steele, "Data parallel algorithms", CACM 1986.
 """
 
@@ -19,7 +21,7 @@ from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.dtypes import BOOL
-from polyml.model.core.reductions import identity
+from polyml.model.core.reductions import identity, scan_factor
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,13 @@ class _Scan:
     access: the position, among the statement's reads, of the read that gets the running result.
     operator: combines the running result with the value of each lane.
     passes_on: whether each lane writes an element of its own, which the next lane reads; if not, all lanes update one element.
+    factor: what the running result is multiplied by before a lane's value is added to it; 1.0 for other operators.
     """
 
     access: int
     operator: str
     passes_on: bool
+    factor: float = 1.0
 
 
 class PrefixSums:
@@ -89,11 +93,12 @@ class PrefixSums:
         value = math.splat(value, copy.lanes)
         if copy.last is not None:
             value = math.select(SsaValue(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
-        own = self._prefixes(scan.operator, value, nothing)
+        own = self._prefixes(scan, value, nothing)
         alone = replace(copy, lane_var=None)
         carry = self._body.load(self._locations.of(instance, scan.access, copy=alone))
-        after = combine(scan.operator, carry, math.element(own, copy.lanes - 1))
-        value = combine(scan.operator, math.splat(carry, copy.lanes), own)
+        powers = [scan.factor ** (lane + 1) for lane in range(copy.lanes)]
+        after = combine(scan.operator, self._times(carry, powers[-1:]), math.element(own, copy.lanes - 1))
+        value = combine(scan.operator, self._times(math.splat(carry, copy.lanes), powers), own)
         target = self._locations.of(instance, instance.write)
         if scan.passes_on:
             self._body.store(target, value)
@@ -116,22 +121,33 @@ class PrefixSums:
             return None
         before = scanned_read(module.program, module.conflicts, statement, instance.node, lane_var)
         if before is not None:
-            return _Scan(before, module.program.scans[statement.name].operator, True)
+            operator, element = module.program.scans[statement.name].operator, self._body.scop.arrays[statement.write.array].element
+            factor = scan_factor(statement, before, element) if operator == "+" else None
+            return _Scan(before, operator, True, 1.0 if factor is None else factor)
         reduction = module.program.reductions.get(statement.name)
         if reduction is None or self._locations.varies_over_lanes(instance):
             return None
         return _Scan(reduction.access, reduction.operator, False)
 
-    def _prefixes(self, operator: str, value: SsaValue, nothing: SsaValue) -> SsaValue:
+    def _prefixes(self, scan: _Scan, value: SsaValue, nothing: SsaValue) -> SsaValue:
         """Emits the combination of each lane with all lanes before it, in log2(lanes) steps, and returns the vector.
 
         nothing: a vector of the operator's identity.
         """
         step = 1
         while step < value.lanes:
-            value = self._expressions.combine(operator, self._shifted(value, nothing, step), value)
+            before = self._times(self._shifted(value, nothing, step), [scan.factor**step] * value.lanes)
+            value = self._expressions.combine(scan.operator, before, value)
             step *= 2
         return value
+
+    def _times(self, value: SsaValue, factors: list[float]) -> SsaValue:
+        """Emits the products of the lanes and the factors, and returns them: the value itself where all factors are 1."""
+        if all(factor == 1.0 for factor in factors):
+            return value
+        constants = [self._expressions.constant(factor, value.dtype) for factor in factors]
+        by = constants[0] if value.lanes == 1 else self._body.math.vector(constants)
+        return self._expressions.combine("*", value, by)
 
     def _shifted(self, value: SsaValue, nothing: SsaValue, by: int) -> SsaValue:
         """Emits the vector with its lanes moved up by `by`, and returns it; its first lanes are those of `nothing`."""
