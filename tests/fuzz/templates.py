@@ -672,7 +672,28 @@ def at_distance(rng: random.Random) -> Made:
     return "\n".join(["def kernel(A, B):", *_nest(loops, statements)]), _arrays(e, A="N,2 * M + 20", B="N,2 * M + 20")
 
 
+def fading(rng: random.Random) -> Made:
+    """Each row's numbers added up after what came before is multiplied by a constant: through elements or through a scalar."""
+    e = rng.choice(["f64", "f64", "f32"])
+    factor, term = (
+        rng.choice(["0.5", "0.9", "-0.75", "1.0", "1.25"]),
+        rng.choice(["B[i, j]", "B[i, j] * 0.25", "B[i, j] - B[0, j]"]),
+    )
+    if rng.random() < 0.5:
+        step = rng.choice([f"A[i, j] = {factor} * A[i, j - 1] + {term}", f"A[i, j] = {term} - A[i, j - 1] * {factor}"])
+        loops = [("i", "range(A.shape[0])"), ("j", rng.choice(["range(1, A.shape[1])", "range(1 + i, A.shape[1])"]))]
+        return "\n".join(["def kernel(A, B):", *_nest(loops, [step])]), _arrays(e, A="N,3 * M", B="N,3 * M")
+    use = [
+        "    " + line
+        for line in [f"x = x * {factor} + {term}", rng.choice(["A[i, j] = x", "A[i, j] += x", "A[i, j] = x * B[i, j]"])]
+    ]
+    rng.shuffle(use)
+    body = ["x = B[i, 0]", "for j in range(A.shape[1]):", *use]
+    return "\n".join(["def kernel(A, B):", *_nest([("i", "range(A.shape[0])")], body)]), _arrays(e, A="N,3 * M", B="N,3 * M")
+
+
 TEMPLATES = (
+    fading,
     at_distance,
     pivots, mirrored,
     elimination,

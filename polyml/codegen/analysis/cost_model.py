@@ -124,11 +124,12 @@ class CostModel:
         """Returns whether the iterations of a loop, given by its position in the perfect nest, can be lanes: its step is 1, every
         subscript is linear in its variable, and every operation that changes with it exists for vectors.
 
-        An element that all iterations write rules lanes out, unless they add to it.
+        An element that all iterations write rules lanes out, unless they add to it or pass it on in a scan.
         """
         if self.nest.chain[loop].step != 1 or any(r.strides[loop].kind is StrideKind.NOT_LINEAR for r in self.accesses):
             return False
-        if any(r.strides[loop].is_invariant and r.access.writes and not r.access.accumulates for r in self.accesses):
+        fixed = (r.access for r in self.accesses if r.strides[loop].is_invariant and r.access.writes and not r.access.accumulates)
+        if any(access.instance.statement not in self.nest.program.scans for access in fixed):
             return False
         return all(changes is not None and loop not in changes for changes in self._scalar_only)
 

@@ -2,7 +2,8 @@
 
     for i: X[i] = X[i - 1] + A[i]               for i by 8: v = A[i ... i + 7], v[j] = v[0] + ... + v[j] in three steps
     for i: { s = s + A[i]; B[i] = s }     ->                X[i + j] = carry + v[j], carry = carry + v[7]
-    for i: X[i] = c*X[i - 1] + A[i]                         v[j] = c**j*v[0] + ... + v[j], X[i + j] = c**(j + 1)*carry + v[j]
+    for i: X[i] = c*X[i - 1] + A[i], or                     v[j] = c**j*v[0] + ... + v[j], X[i + j] = c**(j + 1)*carry + v[j]
+           { s = c*s + A[i]; X[i] = s }
 
 The scan among the lanes is that of Hillis and Steele ("Data parallel algorithms", CACM 1986): each lane is combined with the
 lane 1, 2, 4, ... before it. The operator is one whose updates may run in any order (`model.core.reductions`), so the carry may
@@ -54,6 +55,14 @@ def scanned_read(program: Program, tests: ConflictTest, statement: Statement, in
     return scan.access if _moves(write, name) and read == _earlier(write, name) else None
 
 
+def multiplies(program: Program, tests: ConflictTest, statement: Statement, instance: Instance) -> bool:
+    """Returns whether the statement multiplies the element that it writes by a constant and adds to it, as x = 0.5*x + A[i] does."""
+    scan = program.scans.get(statement.name)
+    if scan is None:
+        return False
+    return tests.subscripts((statement.write, instance)) == tests.subscripts((statement.reads[scan.access], instance))
+
+
 def is_multiplied(nest: LoopNest) -> bool:
     """Returns whether a scan of the nest multiplies what it passes on by a constant before it adds to it."""
     program = nest.program
@@ -95,7 +104,7 @@ def _passes_on(nest: LoopNest, write: NestAccess, name: str, accesses: list[Nest
     name: the variable of the loop that scans.
     accesses: all accesses of the nest.
     """
-    if _before(nest, write, name) is not None:
+    if _before(nest, write, name) is not None or not _moves(write.subscripts, name) and _multiplies(nest, write):
         return True
     if not write.accumulates or _moves(write.subscripts, name):
         return False
@@ -115,13 +124,27 @@ def _is_of_scan(nest: LoopNest, a: NestAccess, b: NestAccess, name: str) -> bool
             statement = nest.program.scop.statements[write.instance.statement]
             if other.instance is write.instance and other.access is statement.reads[access]:
                 return True
-        elif write.accumulates and not _moves(write.subscripts, name) and other.subscripts == write.subscripts:
+        elif _moves(write.subscripts, name) or other.subscripts != write.subscripts:
+            continue
+        elif write.accumulates or _multiplies(nest, write):
             if other.instance is write.instance:
-                if other.accumulates:
+                if other.accumulates or not write.accumulates and (other.writes or _is_multiplied(nest, other)):
                     return True
             elif not other.writes and (_comes_later(nest, write, other) or _may_come_first(nest, write.instance)):
                 return True
     return False
+
+
+def _multiplies(nest: LoopNest, write: NestAccess) -> bool:
+    """Returns whether the access writes an element that its statement multiplies by a constant and adds to."""
+    statement = nest.program.scop.statements[write.instance.statement]
+    return write.writes and multiplies(nest.program, nest.tests, statement, write.instance)
+
+
+def _is_multiplied(nest: LoopNest, read: NestAccess) -> bool:
+    """Returns whether the access is the read of the element that its statement multiplies."""
+    statement = nest.program.scop.statements[read.instance.statement]
+    return read.access is statement.reads[nest.program.scans[statement.name].access]
 
 
 def _before(nest: LoopNest, write: NestAccess, name: str) -> int | None:

@@ -70,19 +70,22 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
 def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
     """Returns, by name, the statements that store an update of one element in another element of the array, as prefix sums do.
 
-    A sum may multiply the element by a constant first, as in X[i] = 0.5*X[i - 1] + A[i]: see `scan_factor`.
+    A sum may multiply the element by a constant first, as in X[i] = 0.5*X[i - 1] + A[i]: see `scan_factor`. Statements that do so
+    with the element that they write, x = 0.5*x + A[i], are among them too.
 
     fp: "strict", "reassociate" or "fast"; "strict" leaves out floats
     """
     found = {}
     for statement in scop.statements.values():
         array = scop.arrays[statement.write.array]
-        if not array.shape or array.element.is_float and fp == "strict":
+        if array.element.is_float and fp == "strict":
             continue
         for index, access in enumerate(statement.reads):
-            if access.array != array.name or access.relation.plain_is_equal(statement.write.relation):
+            if access.array != array.name:
                 continue
             operator = _update_operator(statement.value, index, array.element.is_float)
+            if operator is not None and access.relation.plain_is_equal(statement.write.relation):
+                continue
             if operator is None and scan_factor(statement, index, array.element) is not None:
                 operator = "+"
             if operator:

@@ -34,7 +34,66 @@ def backwards(A, B):
         A[i] = 0.75 * A[i + 1] + B[i]
 
 
+def faded(A, B):
+    x = A[0]
+    for i in range(1, A.shape[0]):
+        x = 0.9 * x + 0.1 * B[i]
+        A[i] = x
+
+
+def before(A, B):
+    """Each iteration reads the number before it is updated."""
+    x = A[0] - B[0]
+    for i in range(A.shape[0]):
+        A[i] = x
+        x = B[i] - 0.5 * x
+
+
+def total(A, B):
+    x = A[0]
+    for i in range(1, A.shape[0]):
+        x = 0.5 * x + B[i]
+    A[A.shape[0] - 1] = x
+
+
+def on_rows(A, B):
+    for k in range(3):
+        x = B[k]
+        for i in range(k, A.shape[0]):
+            x = B[i] + x * 0.25
+            A[i] += x
+
+
 FACTORS = {halved: 0.5, signs: -0.9, divided: -1 / 1.5, growing: 1.01, backwards: 0.75}
+
+
+def two_numbers(A, B):
+    x = A[0]
+    y = B[0]
+    for i in range(1, A.shape[0]):
+        x = 0.5 * x + 0.25 * y
+        y = 0.5 * y + B[i]
+        A[i] = x + y
+
+
+NUMBERS = [faded, before, total, on_rows, two_numbers]  # numbers that are passed on
+
+
+def coupled(A, B):
+    x = A[0]
+    y = B[0]
+    for i in range(1, A.shape[0]):
+        x = 0.5 * x + 0.25 * y
+        y = 0.5 * y + x * B[i]
+        A[i] = x + y
+
+
+def chosen(A, B):
+    x = A[0]
+    for i in range(1, A.shape[0]):
+        x = 0.5 * x + B[i]
+        A[i] = x
+        x = x if x < 1.0 else 0.0
 
 
 def by_data(A, B):
@@ -68,13 +127,13 @@ def scans(function, fp="reassociate", dtype="float64"):
     return [node for node in every(program.body) if isinstance(node, Jam) and node.scans]
 
 
-@pytest.mark.parametrize("function", FACTORS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [*FACTORS, *NUMBERS], ids=lambda f: f.__name__)
 def test_they_have_lanes_unless_the_order_is_kept(function):
     assert scans(function) and scans(function, dtype="float32")
     assert not scans(function, fp="strict")
 
 
-@pytest.mark.parametrize("function", [by_data, squared, huge, tiny, two_back], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [by_data, squared, huge, tiny, two_back, coupled, chosen], ids=lambda f: f.__name__)
 def test_other_recurrences_have_none(function):
     assert not scans(function)
 
@@ -103,9 +162,24 @@ def test_errors_stay_within_the_bound(function, dtype, preset):
         assert (np.abs(got["A"] - exact["A"]) <= bound).all()
 
 
+@pytest.mark.parametrize("preset", presets())
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("function", NUMBERS, ids=lambda f: f.__name__)
+def test_a_number_that_is_passed_on_is_that_of_one_iteration_after_the_other(function, dtype, preset):
+    rng = np.random.default_rng(4)
+    made = compiled(function, {"A": np.zeros(3, dtype), "B": np.zeros(3, dtype)}, preset, fp="reassociate", form="source")
+    for n in (3, 4, 7, 8, 9, 15, 16, 17, 18, 31, 32, 33, 34, 66, 133):
+        given = {name: rng.uniform(-1, 1, n).astype(dtype) for name in "AB"}
+        exact, got = {name: values.astype(np.longdouble) for name, values in given.items()}, copied(given)
+        function(**exact)
+        status, _ = made(got, 1)
+        assert status == 0
+        np.testing.assert_allclose(got["A"], exact["A"].astype(float), rtol=0, atol=40 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("function", FACTORS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [*FACTORS, faded, before], ids=lambda f: f.__name__)
 def test_nan_and_infinity_are_where_one_number_after_the_other_has_them(function, odd, dtype):
     kernel = polyml.kernel(function, cache=False, threads=1)
     for place in (0, 1, 5, 20, 36):

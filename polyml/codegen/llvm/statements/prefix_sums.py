@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from polyml.codegen.analysis.scans import is_read_before, scanned_read
+from polyml.codegen.analysis.scans import is_read_before, multiplies, scanned_read
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Node
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
@@ -22,6 +22,8 @@ from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operan
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.dtypes import BOOL
 from polyml.model.core.reductions import identity, scan_factor
+from polyml.model.core.scop import Statement
+from polyml.quasi_affine.affine import Affine, extremum
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class PrefixSums:
         if len(nodes) < len(body):
             raise CannotRunTogether("lanes pass on values among instances alone")
         for node in reversed(nodes):  # an earlier one may read what a later one updates
-            if node.statement in module.program.reductions and is_read_before(module.program, module.conflicts, nodes, node):
+            updates = node.statement in module.program.reductions or node.statement in module.program.scans
+            if updates and is_read_before(module.program, module.conflicts, nodes, node):
                 for copy in copies_of(node):
                     self.emit(copy, early=True)
 
@@ -105,13 +108,17 @@ class PrefixSums:
             later = replace(alone, values=copy.one_vector_later())
             self._body.remember(self._locations.of(instance, scan.access, copy=later), after)
             return True
+        if copy.last is not None and scan.factor != 1.0:  # lanes behind the last one have multiplied it further
+            last = self._body.integer(extremum("min", [copy.last, Affine(copy.lanes - 1)]))
+            after = SsaValue(self._body.fn.emit(f"extractelement {value.type} {value.ssa}, i64 {last}"), value.dtype)
         self._body.store(target, after)
         known = self._expressions.scanned
         known[(target, copy.part)] = value
         if early:
             self._updated.setdefault(instance.node, {})[(target, copy.part)] = value
             shifted = self._shifted(own, nothing, 1)
-            known[(target, copy.part)] = combine(scan.operator, math.splat(carry, copy.lanes), shifted)
+            before = self._times(math.splat(carry, copy.lanes), [1.0, *powers[:-1]])
+            known[(target, copy.part)] = combine(scan.operator, before, shifted)
         return True
 
     def _scan(self, instance: InstanceCopy) -> _Scan | None:
@@ -121,13 +128,19 @@ class PrefixSums:
             return None
         before = scanned_read(module.program, module.conflicts, statement, instance.node, lane_var)
         if before is not None:
-            operator, element = module.program.scans[statement.name].operator, self._body.scop.arrays[statement.write.array].element
-            factor = scan_factor(statement, before, element) if operator == "+" else None
-            return _Scan(before, operator, True, 1.0 if factor is None else factor)
-        reduction = module.program.reductions.get(statement.name)
-        if reduction is None or self._locations.varies_over_lanes(instance):
+            operator = module.program.scans[statement.name].operator
+            return _Scan(before, operator, True, self._factor(statement, before) if operator == "+" else 1.0)
+        if self._locations.varies_over_lanes(instance):
             return None
-        return _Scan(reduction.access, reduction.operator, False)
+        if multiplies(module.program, module.conflicts, statement, instance.node):
+            access = module.program.scans[statement.name].access
+            return _Scan(access, "+", False, self._factor(statement, access))
+        reduction = module.program.reductions.get(statement.name)
+        return None if reduction is None else _Scan(reduction.access, reduction.operator, False)
+
+    def _factor(self, statement: Statement, access: int) -> float:
+        """Returns what the statement multiplies the read by; 1.0 where it does not."""
+        return scan_factor(statement, access, self._body.scop.arrays[statement.write.array].element) or 1.0
 
     def _prefixes(self, scan: _Scan, value: SsaValue, nothing: SsaValue) -> SsaValue:
         """Emits the combination of each lane with all lanes before it, in log2(lanes) steps, and returns the vector.
