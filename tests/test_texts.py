@@ -21,7 +21,7 @@ writer_text = writer.text
 
 def test_a_text_that_loses_something_is_a_failure_to_each_fuzzer():
     with patch.object(writer, "text", lossy):
-        outcome = check(program(3), ("default",))
+        outcome = check(program(4), ("default",))
         assert (outcome.kind, outcome.engine) == ("failed", "texts")
         assert outcome.detail.startswith("the text of a Kernel reads back as another one: ")
         assert any("reads back as another one" in checked(seed)[1] for seed in range(3, 12, 3))
