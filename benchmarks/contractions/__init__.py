@@ -7,6 +7,7 @@
 | `skinny` | loops of products with one or two small sizes, and of matrix-vector products | the same |
 | `tccg` | the 48 contractions of the TCCG benchmark, as loops and as `np.einsum` in a kernel | np.einsum, torch.einsum |
 | `polybench` | the kernels of PolyBench that are made of products, LARGE | GFLOP/s of NumPy's and MKL's products; SciPy |
+| `small-types` | loops of square products of float32, int8, uint8, int16 and bfloat16 numbers | PyTorch (oneDNN) |
 | `convolution` | ResNet-50's layers, `polyml.ops.conv2d` and seven loops, NCHW and NHWC | PyTorch (oneDNN) |
 
 Every library has a process of its own with one pool of threads. The processes take turns; a turn is calls in a row, of

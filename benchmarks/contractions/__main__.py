@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import chosen
-from benchmarks.contractions import cold, report
+from benchmarks.contractions import cold, report, small_types
 from benchmarks.contractions.measure import Row, measure, with_share
 from benchmarks.contractions.peak import peak_rate
 from benchmarks.contractions.sets import SETS, Set
@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
         help="of one set: 512, 4096x32x4096 (rows x columns x depth), 'ki,jk->ji', gemm, 'NCHW 16x64x56 64x3 s1 p1' "
         "(default: all of the set)",
     )  # fmt: skip
-    parser.add_argument("--dtypes", nargs="+", choices=("float32", "float64"), help="default: the set's")
+    parser.add_argument("--dtypes", nargs="+", choices=dict.fromkeys(("float64", *small_types.DTYPES)), help="default: the set's")
     parser.add_argument("--threads", nargs="+", type=int, metavar="N", help="default: the set's, mostly 1 2")
     parser.add_argument("--peers", nargs="+", metavar="PEER", help="default: all of the set (looptune: numpy)")
     parser.add_argument("--repeat", type=int, default=5, help="rounds (default: 5)")

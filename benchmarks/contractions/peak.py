@@ -16,7 +16,7 @@ _CALL_S = 0.01
 
 def peak_rate(dtype: str, threads: int) -> float:
     """Returns the GFLOP/s of that many threads at once, the best of several series, each over all threads' time."""
-    call, flops = _loop(dtype)
+    call, flops = _loop(_computed(dtype))
     turns = _SERIES_S / _seconds(call, 100_000, 1) * 100_000
     best = min(_seconds(call, round(turns), threads) for _ in range(_SERIES))
     return threads * flops * round(turns) / best / 1e9
@@ -24,7 +24,7 @@ def peak_rate(dtype: str, threads: int) -> float:
 
 def form(dtype: str, threads: int) -> Form:
     """Returns multiply-adds on that many threads as one more peer's form; a call takes about 10 ms."""
-    call, flops = _loop(dtype)
+    call, flops = _loop(_computed(dtype))
     turns = round(_CALL_S / _seconds(call, 100_000, 1) * 100_000)
     return Form(lambda: _seconds(call, turns, threads), lambda: 0.0, flops=threads * flops * turns)
 
@@ -48,6 +48,11 @@ def _loop(dtype: str):
 
 
 _BYTES = {"float32": 4, "float64": 8}
+
+
+def _computed(dtype: str) -> str:
+    """Returns the type of the multiply-adds; those of float32 stand for smaller types, whose shares of them may be above 100 %."""
+    return dtype if dtype in _BYTES else "float32"
 
 
 def _accumulators(host: cpu.CpuMachine) -> int:

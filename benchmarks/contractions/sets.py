@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.contractions import convolution, polybench, products, tccg
+from benchmarks.contractions import convolution, polybench, products, small_types, tccg
 from benchmarks.contractions.problem import Problem
 
 
@@ -56,6 +56,10 @@ SETS = {
             "polybench", "kernels of PolyBench, rate against products of their sizes",
             lambda sample, seed: [polybench.canonical(c) for c in polybench.PRODUCTS], polybench.canonical,
             polybench.problem, ("polyml",), ("numpy", "mkl", "scipy"), dtypes=("float64",), threads=(2,),
+        ),
+        Set(
+            "small-types", "products of bytes and bfloat16 numbers", lambda sample, seed: small_types.CASES, products.canonical,
+            small_types.problem, ("polyml",), ("torch",), dtypes=small_types.DTYPES, threads=(2,),
         ),
         Set(
             "convolution", "ResNet-50's convolutions", lambda sample, seed: convolution.cases(), convolution.canonical,

@@ -82,9 +82,7 @@ def _attention(q, k, v):
     return {"result": (e @ v.astype(float) / e.sum(axis=1)[:, None]).astype(np.float32)}
 
 
-@workload(
-    sizes={"SMALL": {"N": 70, "D": 48}, "LARGE": {"N": 1024, "D": 64}}, inputs=_halves, reference=_attention
-)
+@workload(sizes={"SMALL": {"N": 70, "D": 48}, "LARGE": {"N": 1024, "D": 64}}, inputs=_halves, reference=_attention)
 def attention_of_halves(q, k, v):
     """Scores are products of bfloat16 numbers, weights are float32."""
     scores = q.astype(np.float32) @ k.astype(np.float32) * np.float32(1 / np.sqrt(q.shape[1]))
