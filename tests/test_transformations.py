@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import polyml
+from polyml.codegen.dot_products.instructions import use
+from polyml.dtypes import I8, I32
+from polyml.machines import cpu
 from tests import campaign
 from tests.transformations import Tally, hides, recording
 
@@ -104,3 +107,18 @@ def test_a_campaign_gives_each_fuzzer_its_share_and_goes_on_where_it_ended():
     assert done == [12_000, 4_000, 3_400, 600] and steps == 16
     state = campaign.State(done, Tally(programs=20_000), 1.5)
     assert campaign.State.from_json(state.to_json()) == state
+
+
+def bytes_added_up(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += np.int32(A[i, k]) * np.int32(B[k, j])
+
+
+def test_words_fire_where_the_machine_has_an_instruction():
+    with recording() as seen:
+        numbers = np.ones((96, 96), np.int8)
+        polyml.kernel(bytes_added_up, cache=False)(numbers, numbers, np.zeros((96, 96), np.int32))
+    has_one = use(cpu.host(), I32, I8, I8) is not None
+    assert ("words" in set().union(*seen)) == has_one

@@ -16,14 +16,19 @@ import islpy as isl
 import numpy as np
 
 from polyml import pass_manager
-from polyml.codegen.ir.program import Jam, Loop, Program
+from polyml.codegen.ir.program import COPY, Jam, Loop, Program, Unroll
 from polyml.pipeline import compile as pipeline
 from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, read, statements
 
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
+    "words",
 )  # fmt: skip
-SELDOM_TOGETHER = {"lanes in order", "scan"}  # what has nothing to do with most others, so that pairs with it are not asked for
+SELDOM_TOGETHER = {
+    "lanes in order",
+    "scan",
+    "words",
+}  # what has nothing to do with most others, so that pairs with it are not asked for
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
 
 
@@ -65,6 +70,8 @@ def _of_code(program: Program, runs_alone: bool) -> set[str]:
         if isinstance(node, Loop):
             found |= {"tile"} if node.role == "tile" or node.directives.tile else set()
             found |= {"parallel"} if node.parallel and not runs_alone else set()
+        elif isinstance(node, Unroll):
+            found |= {"words"} if node.word not in ("", COPY) else set()
         elif isinstance(node, Jam) and node.lanes > 1:
             found |= {"vectorise"} | ({"lanes in order"} if node.in_order else set()) | ({"scan"} if node.scans else set())
         waiting += getattr(node, "body", ())

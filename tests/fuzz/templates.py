@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz.program import Argument
+from tests.fuzz.program import NUMPY_NAME, Argument
 
 Made = tuple[str, tuple[Argument, ...]]
 
@@ -692,8 +692,29 @@ def fading(rng: random.Random) -> Made:
     return "\n".join(["def kernel(A, B):", *_nest([("i", "range(A.shape[0])")], body)]), _arrays(e, A="N,3 * M", B="N,3 * M")
 
 
+def small_products(rng: random.Random) -> Made:
+    """Sums of products of small numbers in a wider type, in any loop order, of arrays large enough for copies in words."""
+    left, right = rng.choice([("i8", "i8"), ("u8", "i8"), ("i8", "u8"), ("u8", "u8"), ("i16", "i16"), ("i8", "i16")])
+    result = rng.choice(["i32", "i32", "i32", "u32", "i64"])
+    kind = f"np.{NUMPY_NAME[result]}"
+    loops = [("i", "range(C.shape[0])"), ("j", "range(C.shape[1])"), ("k", rng.choice(["range(K)", "range(K)", "range(1, K - 2)"]))]
+    rng.shuffle(loops)
+    ta, tb = rng.random() < 0.3, rng.random() < 0.2
+    factors = [f"{kind}({'A[k, i]' if ta else 'A[i, k]'})", f"{kind}({'B[j, k]' if tb else 'B[k, j]'})"]
+    rng.shuffle(factors)
+    lines = ["def kernel(A, B, C):", f"    K = A.shape[{0 if ta else 1}]"]
+    lines += _nest(loops, [f"C[i, j] {rng.choice(['+=', '+=', '+=', '-='])} {' * '.join(factors)}"])
+    n, m, k = "N // 3 + 34", "M // 2 + 24", "K + 3"
+    return "\n".join(lines), (
+        *_arrays(left, A=f"{k},{n}" if ta else f"{n},{k}"),
+        *_arrays(right, B=f"{m},{k}" if tb else f"{k},{m}"),
+        *_arrays(result, C=f"{n},{m}"),
+    )
+
+
 TEMPLATES = (
     fading,
+    small_products, small_products,
     at_distance,
     pivots, mirrored,
     elimination,

@@ -203,6 +203,8 @@ class _Vectorizer:
         if tiling.vector is not None:
             begins = "" if tiling.line is None else " on cache lines"
             loops.append(f"{called[tiling.vector]} by {tiling.vectors} x {tiling.lanes} lanes{begins}")
+        if tiling.word is not None and tiling.word.use is not None:
+            loops.append(f"{called[tiling.word.loop]} by words of {tiling.word.length} with {tiling.word.name}")
         if all(loop.name for loop in nest.chain) and (order := [called[v] for v in _order(nest.chain, made)]) != called:
             loops.append(f"loops from the outermost {', '.join(order)}, not {', '.join(called)}, as none of them is asked anything")
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._prices.model(nest).terms(tiling)}")

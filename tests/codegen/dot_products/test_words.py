@@ -114,6 +114,7 @@ def test_the_instruction_is_in_the_loops_and_in_the_machine_code(kernel, left, r
     arguments += [np.zeros((256, 256), np.int32)] if kernel.__code__.co_argcount == 3 else []
     made = compiled(kernel, arguments)
     assert words(made.program) == wanted
+    assert any("with " + (wanted - {"copy"}).pop() in note for note in made.artifact.notes)
     assert re.search(rf"\t{(wanted - {'copy'}).pop()}\t", made.asm)
 
 
