@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyml.frontend import syntax, traversal
-from polyml.frontend.algebra import terms
+from polyml.frontend.algebra import einsum_order, terms
 from polyml.frontend.algebra.egraph import MOST_NODES, MOST_ROUNDS, EGraph, Leaf, Term
 from polyml.frontend.algebra.facts import Facts, evaluated
 from polyml.frontend.algebra.rules import RULES
@@ -124,7 +124,36 @@ class _Rewriting:
     def _operands(self, expr: Expr, facts: Facts) -> Expr:
         given = traversal.operands(expr)
         made = tuple(self._expr(each, facts) for each in given)
+        work = einsum_order.contraction(expr, [facts.fact(each) for each in given], self._strict)
+        if work is not None:
+            order = self._order(work, facts, expr)
+            if order != einsum_order.left_to_right(len(given)):
+                return einsum_order.written(order, work, made, expr)
         return expr if all(new is old for new, old in zip(made, given)) else traversal.with_operands(expr, made)
+
+    def _order(self, work: einsum_order.Contraction, facts: Facts, expr: Expr) -> einsum_order.Order:
+        """Returns the cheapest order of an einsum's operands; that in which they are written where none is cheaper."""
+
+        def extents(call: Extents) -> dict[str, int]:
+            return {c: max(evaluated(size.expr, call, facts.middles, USUAL), 0) for c, size in work.sizes.items()}
+
+        def chosen(sizes: Mapping[str, int]) -> einsum_order.Order:
+            best = work.cheapest(sizes)
+            return best if work.cost(best, sizes)[0] < WORTH * work.cost(plain, sizes)[0] else plain
+
+        plain, sizes = einsum_order.left_to_right(len(work.labels)), extents(self._extents or {})
+        best = chosen(sizes)
+        tried = itertools.islice(itertools.product(_CORNERS, repeat=len(sizes)), _MOST_CORNERS)
+        self.depends_on_sizes |= any(chosen(each) != best for each in (extents({}), *(dict(zip(sizes, v)) for v in tried)))
+        if best != plain:
+            shown = [_shown(each) for each in traversal.operands(expr)]
+            before, after = (einsum_order.text(each, work, shown) for each in (plain, best))
+            self._note(expr, before, after, work.cost(plain, sizes)[0], work.cost(best, sizes)[0])
+        return best
+
+    def _note(self, expr: Expr, before: str, after: str, cost_before: float, cost: float) -> None:
+        line = 0 if expr.loc is None else expr.loc.line
+        self.rewrites.append(Rewrite(line, before, after, cost_before, cost))
 
     def _cheapest(self, term: Term, leaves: terms.Leaves, facts: Facts, expr: Expr) -> Term:
         graph = EGraph(terms.fact_of)
@@ -148,10 +177,7 @@ class _Rewriting:
         self.depends_on_sizes |= any(chosen(corner, USUAL)[0] != best for corner in corners(graph))
         if best != term:
             shown = [_shown(each) for each in leaves.exprs]
-            line = 0 if expr.loc is None else expr.loc.line
-            self.rewrites.append(
-                Rewrite(line, terms.text(term, shown.__getitem__), terms.text(best, shown.__getitem__), cost_before, cost)
-            )
+            self._note(expr, terms.text(term, shown.__getitem__), terms.text(best, shown.__getitem__), cost_before, cost)
         return best
 
 
