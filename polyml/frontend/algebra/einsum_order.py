@@ -77,9 +77,9 @@ class Contraction:
 
     def _last(self, left: int, right: int, extents: Mapping[str, int]) -> float:
         sets = [frozenset(k for k in range(len(self.labels)) if each >> k & 1) for each in (left, right, left | right)]
-        labels = [self.labels[next(iter(each))] if len(each) == 1 else self.kept(each) for each in sets[:2]]
+        one, other = (self.labels[next(iter(each))] if len(each) == 1 else self.kept(each) for each in sets[:2])
         result = self.result if len(sets[2]) == len(self.labels) else self.kept(sets[2])
-        return self.price(*labels, result, extents)
+        return self.price(one, other, result, extents)
 
 
 def _splits(subset: int) -> Iterator[int]:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 
 from polyml.frontend import syntax, traversal
 from polyml.frontend.algebra import einsum_order, terms
+from polyml.frontend.algebra import statements as blocks
 from polyml.frontend.algebra.egraph import MOST_NODES, MOST_ROUNDS, EGraph, Leaf, Term
 from polyml.frontend.algebra.facts import Facts, evaluated
 from polyml.frontend.algebra.rules import RULES
 from polyml.frontend.arrays.shapes import Linear
+from polyml.frontend.name_resolution import reads_of, statements, unused
 from polyml.frontend.syntax import ArgType, Expr, Stmt
 
 Extents = Mapping[tuple[str, int], int]
@@ -26,6 +28,8 @@ USUAL = 32  # a size that is not known
 WORTH = 1 - 1e-6  # of the cost at most has to be left, so that equal costs change nothing
 _CORNERS = (4, 2048)  # sizes by which it is tried whether the choice depends on sizes
 _MOST_CORNERS = 16
+_PLACEHOLDER = "?"  # the name of what is shared, until it is known that it will be
+_MOST_CANDIDATES = 10  # statements joined or products shared in one block
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Rewrite:
     """A rewrite says what became of one expression of the source.
 
     line: where the expression stands, in its file; 0: not known.
-    before, after: the expression and what it became, as Python text.
+    before, after: the expression and what it became, as Python text; "" after a sentence that says what became of statements.
     cost_before, cost_after: estimated cycles of both for the sizes of the call.
     """
 
@@ -45,7 +49,8 @@ class Rewrite:
 
     def __str__(self) -> str:
         costs = f"{self.cost_before:,.0f} -> {self.cost_after:,.0f} cycles, estimated"
-        return f"algebra: line {self.line}: `{self.before}` is computed as `{self.after}` ({costs})"
+        what = f"`{self.before}` is computed as `{self.after}`" if self.after else self.before
+        return f"algebra: line {self.line}: {what} ({costs})"
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def rewritten(
     fp: the setting of that name.
     extents: {(array, dimension): extent} in the call; None: not known, all sizes are taken to be equal.
     """
-    work = _Rewriting(fp == "strict", extents)
+    work = _Rewriting(fp == "strict", extents, kernel)
     body = work.block(kernel.body, Facts.of(kernel, types))
     if not work.rewrites:
         return Rewritten(kernel, depends_on_sizes=work.depends_on_sizes)
@@ -86,17 +91,61 @@ def rewritten(
 class _Rewriting:
     """A rewriting goes through the statements of a kernel, with what is known at each of them."""
 
-    def __init__(self, strict: bool, extents: Extents | None):
-        self._strict, self._extents = strict, extents
+    def __init__(self, strict: bool, extents: Extents | None, kernel: syntax.Kernel):
+        self._strict, self._extents, self._kernel = strict, extents, kernel
+        self._memory = blocks.Memory(kernel.body)
+        self._uses = reads_of(kernel.body)
+        self._taken = {param.name for param in kernel.params} | {
+            name for stmt in statements(kernel.body) for name in blocks.names_of(stmt)
+        }
         self.rewrites: list[Rewrite] = []
         self.depends_on_sizes = False
+        self.total = 0.0  # cycles of what was looked at
 
     def block(self, body: Sequence[Stmt], facts: Facts) -> tuple[Stmt, ...]:
+        """Returns a block with its statements joined and their products shared where that is cheaper, then rewritten."""
         made: list[Stmt] = []
-        for stmt in body:
+        for stmt in self._improved(tuple(body), facts):
             made.append(self._stmt(stmt, facts))
             facts.after(stmt)
         return tuple(made)
+
+    def _improved(self, body: tuple[Stmt, ...], facts: Facts) -> tuple[Stmt, ...]:
+        for _ in range(_MOST_CANDIDATES):
+            at = list(_facts_at(body, facts))
+            better = None
+            for candidate in blocks.candidates(body, at, self._memory, self._uses.__getitem__, lambda: _PLACEHOLDER):
+                better = better or self._better(candidate, body, at)
+            if better is None:
+                return body
+            body = better
+        return body
+
+    def _better(self, candidate: blocks.Candidate, body: tuple[Stmt, ...], at: Sequence[Facts]) -> tuple[Stmt, ...] | None:
+        """Returns the block as a candidate has it; None where that is not cheaper."""
+        cost_before = sum(self._cost(body[place], at[place]) for place in candidate.before)
+        if candidate.first is not None:
+            candidate = candidate.renamed(unused("_shared", self._taken))
+        cost, first = 0.0, candidate.first
+        for place, stmt in zip(candidate.before, candidate.after):
+            there = at[place].copy()
+            if first is not None:
+                fact = at[candidate.before[0]].fact(first.value)
+                there.names |= {} if fact is None else {blocks.target_of(first): fact}
+            cost += 0.0 if stmt is None else self._cost(stmt, there)
+        cost += 0.0 if first is None else self._cost(first, at[candidate.before[0]])
+        if cost >= WORTH * cost_before:
+            return None
+        loc = body[candidate.before[0]].loc
+        self.rewrites.append(Rewrite(0 if loc is None else loc.line, candidate.text, "", cost_before, cost))
+        return candidate.applied(body)
+
+    def _cost(self, stmt: Stmt, facts: Facts) -> float:
+        """Returns the estimated cycles of a statement in its cheapest form."""
+        probe = _Rewriting(self._strict, self._extents, self._kernel)
+        probe._stmt(stmt, facts)
+        self.depends_on_sizes |= probe.depends_on_sizes
+        return probe.total
 
     def _stmt(self, stmt: Stmt, facts: Facts) -> Stmt:
         match stmt:
@@ -116,7 +165,7 @@ class _Rewriting:
         inner = [self._operands(each, facts) for each in leaves.exprs]
         if isinstance(term.op, Leaf):
             return inner[0]
-        best = self._cheapest(term, leaves, facts, expr) if is_worth_a_look(term) else term
+        best = self._cheapest(term, leaves, facts, expr)
         if best == term and all(new is old for new, old in zip(inner, leaves.exprs)):
             return expr
         return terms.written(best, replace(leaves, exprs=inner), expr.loc)
@@ -143,6 +192,7 @@ class _Rewriting:
 
         plain, sizes = einsum_order.left_to_right(len(work.labels)), extents(self._extents or {})
         best = chosen(sizes)
+        self.total += work.cost(best, sizes)[0]
         tried = itertools.islice(itertools.product(_CORNERS, repeat=len(sizes)), _MOST_CORNERS)
         self.depends_on_sizes |= any(chosen(each) != best for each in (extents({}), *(dict(zip(sizes, v)) for v in tried)))
         if best != plain:
@@ -156,16 +206,10 @@ class _Rewriting:
         self.rewrites.append(Rewrite(line, before, after, cost_before, cost))
 
     def _cheapest(self, term: Term, leaves: terms.Leaves, facts: Facts, expr: Expr) -> Term:
-        graph = EGraph(terms.fact_of)
-        binding = {Leaf(k): _leaf(graph, k, each, facts) for k, each in enumerate(leaves.exprs)}
-        root = graph.add_term(term, binding)
-        if root is None:
-            return term
-        plain = EGraph(terms.fact_of)
-        start = plain.add_term(term, {Leaf(k): _leaf(plain, k, each, facts) for k, each in enumerate(leaves.exprs)})
-        saturate(graph, self._strict)
-        if start is None or graph.size == plain.size:
-            return term
+        plain, start = _graph(term, leaves, facts)
+        graph, root = _graph(term, leaves, facts)
+        if is_worth_a_look(term):
+            saturate(graph, self._strict)
 
         def chosen(extents: Extents, otherwise: int) -> tuple[Term, float, float]:
             price = terms.price(lambda size: evaluated(size.expr, extents, facts.middles, otherwise))
@@ -174,6 +218,9 @@ class _Rewriting:
             return (best, cost_before, cost) if cost < WORTH * cost_before else (term, cost_before, cost_before)
 
         best, cost_before, cost = chosen(self._extents or {}, USUAL)
+        self.total += cost
+        if graph.size == plain.size:
+            return term
         self.depends_on_sizes |= any(chosen(corner, USUAL)[0] != best for corner in corners(graph))
         if best != term:
             shown = [_shown(each) for each in leaves.exprs]
@@ -181,12 +228,27 @@ class _Rewriting:
         return best
 
 
-def _leaf(graph: EGraph, place: int, expr: Expr, facts: Facts) -> int:
-    fact = facts.fact(expr)
-    made = graph.add(Leaf(place), fact=fact)
-    if made is None:
-        raise ValueError(f"nothing is known of {expr!r}")
-    return made
+def _facts_at(body: Sequence[Stmt], facts: Facts) -> Iterator[Facts]:
+    """Yields what is known at each statement of a block."""
+    known = facts.copy()
+    for stmt in body:
+        yield known.copy()
+        known.after(stmt)
+
+
+def _graph(term: Term, leaves: terms.Leaves, facts: Facts) -> tuple[EGraph, int]:
+    """Returns an e-graph that has one term, with the class of that."""
+    graph = EGraph(terms.fact_of)
+    binding: dict[Leaf, int] = {}
+    for place, expr in enumerate(leaves.exprs):
+        made = graph.add(Leaf(place), fact=facts.fact(expr))
+        if made is None:
+            raise ValueError(f"nothing is known of {expr!r}")
+        binding[Leaf(place)] = made
+    root = graph.add_term(term, binding)
+    if root is None:
+        raise ValueError(f"nothing is known of {term}")
+    return graph, root
 
 
 def _shown(expr: Expr) -> str:

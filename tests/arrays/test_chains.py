@@ -1,0 +1,27 @@
+"""A few random programs of linear algebra; `python -m tests.arrays.chains` runs many."""
+
+from collections import Counter
+
+import pytest
+
+from polyml.frontend.algebra.rules import RULES, Rule
+from tests.arrays import chains
+
+
+@pytest.mark.parametrize("fp", ["strict", "reassociate", "fast"])
+def test_random_programs_compute_what_numpy_computes(fp):
+    failed, fired = chains.campaign(6, 40, fp)
+    assert failed == []
+    assert bool(fired) or fp == "strict"
+
+
+def test_a_wrong_rule_is_found(monkeypatch):
+    wrong = Rule("", "a.T.T", "a.T", {"a": (2,)}, bits=True)
+    monkeypatch.setattr("polyml.frontend.algebra.rewrite.RULES", (wrong, *RULES))
+    failed, _ = chains.campaign(25, 0, "reassociate")
+    assert failed
+
+
+def test_notes_are_counted_by_what_was_done():
+    notes = ["algebra: line 2: `A @ B` is computed once, for 2 uses (1 -> 1)", "algebra: line 2: `np.einsum(...` is computed as"]
+    assert Counter(map(chains.kind_of, notes)) == {"shared": 1, "ordered": 1}
