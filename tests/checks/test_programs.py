@@ -144,8 +144,8 @@ def short_ring(monkeypatch):
 
 
 def short_strip(monkeypatch):
-    right = privatize._strip
-    monkeypatch.setattr(privatize, "_strip", lambda array, first, length: right(array, first, length - 1))
+    right = privatize._window
+    monkeypatch.setattr(privatize, "_window", lambda low, lengths: right(low, [n and n - 1 for n in lengths]))
 
 
 def shared_strip(monkeypatch):

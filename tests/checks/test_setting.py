@@ -36,8 +36,8 @@ def strips(A, B):
 
 
 def with_a_bug(patch):
-    right = privatize._strip
-    patch.setattr(privatize, "_strip", lambda array, first, length: right(array, first, length - 1))
+    right = privatize._window
+    patch.setattr(privatize, "_window", lambda low, lengths: right(low, [n and n - 1 for n in lengths]))
 
 
 def test_what_is_found_is_raised_with_the_pass_the_instance_and_the_element(monkeypatch):

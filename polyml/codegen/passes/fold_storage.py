@@ -47,14 +47,24 @@ def fold_storage(program: Program, arrays: Iterable[Array]) -> Program:
     found: dict[str, Window] = {}
     notes: list[str] = []
     for name, uses in _uses(program, candidates).items():
-        loop = _common_loop(name, uses)
+        before = program.windows.get(name)
+        loop = _common_loop(name, before, uses)
         if loop is None or sum(node is loop for node in every(program.body)) > 1:
             continue
         window = _circular_buffer(tests, program.scop.checked, candidates[name], loop, uses)
         if window is not None:
-            found[name] = window
-            notes.append(_note(candidates[name], window, name in program.windows))
+            found[name] = window if before is None else _both(before, window)
+            is_private = any(name in loop.private for loop in loops(program.body))
+            notes.append(_note(candidates[name], window, is_private))
     return replace(program, windows={**program.windows, **found}, notes=(*program.notes, *notes)) if found else program
+
+
+def _both(window: Window, folded: Window) -> Window:
+    """Returns a window with the circular buffer of another one along the dimension that it has it in."""
+    pairs = list(enumerate(zip(window.low, window.lengths, folded.low, folded.lengths)))
+    low = tuple(new if d == folded.folded else old for d, (old, _, new, _) in pairs)
+    lengths = tuple(new if d == folded.folded else old for d, (_, old, _, new) in pairs)
+    return Window(low, lengths, folded.folded)
 
 
 def _note(array: Array, window: Window, is_private: bool) -> str:
@@ -74,12 +84,16 @@ def _buffer_length(window: Window) -> int:
 
 
 def _may_fold(program: Program, array: Array) -> bool:
-    """Returns whether the array may get a circular buffer: a local array of two or more dimensions that is no result, and of which
-    there is one copy per thread or memory for all elements.
-    """
+    """Returns whether the array may get a circular buffer: a local array of two or more dimensions that is no result and has none."""
     if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
         return False
-    return array.name not in program.windows or any(array.name in loop.private for loop in loops(program.body))
+    window = program.windows.get(array.name)
+    return window is None or window.folded is None and _moves(window)
+
+
+def _moves(window: Window) -> bool:
+    """Returns whether the window has elements of one iteration of a loop around: its first index is that loop's variable."""
+    return bool(window.low[0].names) and not any(first.names for first in window.low[1:])
 
 
 def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
@@ -93,13 +107,19 @@ def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
     return found
 
 
-def _common_loop(name: str, uses: Sequence[_Use]) -> Loop | None:
-    """Returns the outermost sequential loop around all accesses to the array, or None if there is none. A parallel loop whose
-    threads have arrays of their own is skipped.
+def _common_loop(name: str, window: Window | None, uses: Sequence[_Use]) -> Loop | None:
+    """Returns the outermost sequential loop around all accesses to the array, or None if there is none.
+
+    A loop of which each iteration has memory of its own is skipped: one whose threads have the array for themselves, or one that the
+    array's window moves with.
     """
     outermost = [_loops(path) for _, path in uses]
-    if all(found and found[0].parallel and name in found[0].private for found in outermost):
-        if any(found[0] is not outermost[0][0] for found in outermost):
+    if not all(outermost):
+        return None
+    first = outermost[0][0]
+    own = window is not None and first.var in window.low[0].names
+    if own or first.parallel and name in first.private:
+        if any(found[0] is not first for found in outermost):
             return None
         outermost = [found[1:] for found in outermost]
     if not all(outermost):

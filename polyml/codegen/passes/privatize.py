@@ -1,64 +1,125 @@
-"""Privatization: a local array whose elements live within one iteration of a parallel loop, or of a loop over tiles, needs
-memory for that iteration alone.
+"""Privatization: a local array whose elements live within one iteration of a parallel loop, or of loops over tiles, needs memory
+for that iteration alone.
 
         parallel it: for i in the tile: T[i, :] = ...; B[i, :] = T[i, :]      T: all rows   ->   a tile's rows for each thread
         kt: for k in the tile: V[k, :] = A[k, :]; ... V[k, i] ...             V: all rows   ->   a tile's rows
+        for h: parallel it: for i in the tile: T[h, i, :] = ...               T: all of it  ->   a tile's rows for each thread
 
-This keeps temporaries in the cache. (Array contraction to a tile: Lewis, Affine and Snyder, "The implementation and evaluation of
-fusion and contraction in array languages", PLDI 1998. OpenMP calls arrays of each thread `private`.)
+Each of these loops moves another dimension of the array: in one of its iterations all accesses are within as many indices of that
+dimension as the iteration has, so that no element is accessed in two of them. This keeps temporaries in the cache. (Array
+contraction to a tile: Lewis, Affine and Snyder, "The implementation and evaluation of fusion and contraction in array languages",
+PLDI 1998. OpenMP calls arrays of each thread `private`.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing, InstanceAccess
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Guard, Loop, Node, Program, Window, instances, with_body, with_paths
-from polyml.model.core.scop import Array, Role
+from polyml.codegen.ir.program import Loop, Node, Program, Window, instances, with_body, with_paths
+from polyml.model.core.scop import Role
 from polyml.quasi_affine.affine import Affine, variable
+
+_Touch = tuple[InstanceAccess, tuple[Enclosing, ...]]  # an access, and the loops and guards around it
 
 
 def privatize(program: Program) -> Program:
-    """Returns the program with less memory for local arrays whose elements live within one iteration of an outermost loop. Parallel
+    """Returns the program with less memory for local arrays whose elements live within one iteration of loops over tiles. Parallel
     loops list those of which each thread needs its own (`Loop.private`).
     """
-    outermost = list(_outermost(program.body, ()))
-    touched: dict[str, set[int]] = {}
-    for position, (node, _) in enumerate(outermost):
-        for name in _arrays(program, (node,)):
-            touched.setdefault(name, set()).add(position)
+    names = sorted(name for name in _arrays(program, program.body) if _may_be_private(program, name))
+    touches = {name: list(_touches(program, name, program.body, ())) for name in names}
     tests = ConflictTest(program.scop, AccessTable(program.scop.context))
-    marked: dict[int, Loop] = {}
     windows = dict(program.windows)
-    for position, (node, guards) in enumerate(outermost):
-        if not isinstance(node, Loop) or not (node.parallel or node.role == "tile"):
+    private: dict[int, list[str]] = {}
+    for name in names:
+        found = _part(program, tests, name, touches[name])
+        if found is None:
             continue
-        own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position} and _may_be_private(program, a)]
-        begins = {a: first for a in own if (first := _first(program, tests, a, node, guards)) is not None}
-        if begins:
-            marked[position] = replace(node, private=(*node.private, *begins)) if node.parallel else node
-            windows |= {a: _strip(program.scop.arrays[a], first, node.step) for a, first in begins.items()}
-    return replace(program, body=_replaced(program.body, marked, count()), windows=windows) if marked else program
+        windows[name] = found.window
+        for loop in found.loops:
+            if loop.parallel:
+                private.setdefault(id(loop), []).append(name)
+    if len(windows) == len(program.windows):
+        return program
+    return replace(program, body=_owning(program.body, private), windows=windows)
 
 
-def _strip(array: Array, first: Affine, length: int) -> Window:
-    """Returns the part of the array that one iteration of a loop uses: all elements whose first index is one of the `length`
-    indices from `first` on.
+@dataclass(frozen=True)
+class _LivePart:
+    """The part of an array that lives within one iteration of loops around all accesses to it.
+
+    window: the part.
+    loops: these loops, outermost first.
     """
-    rest = len(array.shape) - 1
-    return Window((first, *[Affine(0)] * rest), (length, *[None] * rest))
+
+    window: Window
+    loops: tuple[Loop, ...]
 
 
-def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Node, tuple[Guard, ...]]]:
-    """Yields the loops and instances that stand in no loop, in textual order, each with the guards around it."""
+def _part(program: Program, tests: ConflictTest, name: str, touches: Sequence[_Touch]) -> _LivePart | None:
+    """Returns the part of an array that needs memory; None where it is all of it.
+
+    Each of the part's loops moves a dimension that no loop further out moves. The walk inwards ends at the first loop that moves
+    none, since what is behind it may live from one of its iterations to the next.
+    """
+    rank = len(program.scop.arrays[name].shape)
+    low: list[Affine] = [Affine(0)] * rank
+    lengths: list[int | None] = [None] * rank
+    found: list[Loop] = []
+    for loop in _common(touches):
+        if not (loop.parallel or loop.role == "tile"):
+            break
+        free = (d for d in range(rank) if lengths[d] is None and d < max(rank - 1, 1))
+        moved = next(((d, first) for d in free if (first := _first(tests, loop, d, touches)) is not None), None)
+        if moved is None:
+            break
+        low[moved[0]], lengths[moved[0]] = moved[1], loop.step
+        found.append(loop)
+    return _LivePart(_window(low, lengths), tuple(found)) if found else None
+
+
+def _window(low: Sequence[Affine], lengths: Sequence[int | None]) -> Window:
+    return Window(tuple(low), tuple(lengths))
+
+
+def _common(touches: Sequence[_Touch]) -> Iterator[Loop]:
+    """Yields the loops that are around all accesses, outermost first."""
+    paths = [[node for node in around if isinstance(node, Loop)] for _, around in touches]
+    for loops in zip(*paths):
+        if any(loop is not loops[0] for loop in loops):
+            return
+        yield loops[0]
+
+
+def _first(tests: ConflictTest, loop: Loop, dim: int, touches: Sequence[_Touch]) -> Affine | None:
+    """Returns an expression f such that an iteration of the loop is proved to access only elements whose index in a dimension is in
+    f ... f + step - 1, where step is the loop's; None if none is found.
+    """
+    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[dim].constant for touch, _ in touches)))
+
+    def within(first: Affine) -> bool:
+        low = (*[Affine(0)] * dim, first)
+        return all(tests.is_within(touch, around, low, (*[None] * dim, loop.step)) for touch, around in touches)
+
+    return next(filter(within, (variable(loop.var) + shift for shift in shifts)), None)
+
+
+def _owning(nodes: tuple[Node, ...], private: Mapping[int, Sequence[str]]) -> tuple[Node, ...]:
+    """Returns the nodes with more arrays for each thread. private: { identity of a parallel loop -> the arrays }."""
+    made: list[Node] = []
     for node in nodes:
-        if isinstance(node, Guard):
-            yield from _outermost(node.body, (*guards, node))
-        else:
-            yield node, guards
+        if not isinstance(node, Enclosing):
+            made.append(node)
+            continue
+        body = _owning(node.body, private)
+        new = node if all(a is b for a, b in zip(body, node.body)) else with_body(node, body)
+        if isinstance(new, Loop) and id(node) in private:
+            new = replace(new, private=(*new.private, *private[id(node)]))
+        made.append(new)
+    return tuple(made)
 
 
 def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
@@ -74,19 +135,6 @@ def _may_be_private(program: Program, name: str) -> bool:
     return is_own and bool(array.shape) and name not in program.windows
 
 
-def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Affine | None:
-    """Returns an expression f such that an iteration of the loop is proved to access only elements of the array whose first index
-    is in f ... f + step - 1, where step is the loop's; None if none is found.
-
-    name: the array's.
-    guards: the guards around the loop.
-    """
-    touches = list(_touches(program, name, loop.body, (*guards, loop)))
-    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].constant for touch, _ in touches)))
-    firsts = (variable(loop.var) + shift for shift in shifts)
-    return next((f for f in firsts if all(tests.is_within(t, around, (f,), (loop.step,)) for t, around in touches)), None)
-
-
 def _touches(
     program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]
 ) -> Iterator[tuple[InstanceAccess, tuple[Enclosing, ...]]]:
@@ -98,15 +146,3 @@ def _touches(
         statement = program.scop.statements[instance.statement]
         inside = tuple(node for node in path if isinstance(node, Enclosing))
         yield from (((a, instance), inside) for a in (*statement.reads, statement.write) if a.array == name)
-
-
-def _replaced(nodes: tuple[Node, ...], marked: Mapping[int, Loop], positions: Iterator[int]) -> tuple[Node, ...]:
-    """Returns the nodes, and those in guards among them, with some outermost loops replaced.
-
-    marked: { position in the order of `_outermost` -> the new loop }.
-    positions: a counter of the positions, which goes on from node to node.
-    """
-    return tuple(
-        with_body(n, _replaced(n.body, marked, positions)) if isinstance(n, Guard) else marked.get(next(positions), n)
-        for n in nodes
-    )

@@ -12,7 +12,7 @@ graph coloring", SIGPLAN 1982; results in the place of an operand are known as i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polyml.model.core.evaluation import may_raise
@@ -27,7 +27,9 @@ def coalesce(nest: Nest) -> Nest:
 
     It must not be used where arguments may share memory.
     """
-    return with_body(nest, _block(nest.body, nest, False))
+    while (body := _block(nest.body, nest, False)) is not nest.body:
+        nest = with_body(nest, body)
+    return nest
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,17 @@ class _Takeover:
 
 
 def _block(body: tuple[Node, ...], nest: Nest, in_loop: bool) -> tuple[Node, ...]:
-    nodes = [node if isinstance(node, Assign) else _inside(node, nest, in_loop) for node in body]
-    changed = any(a is not b for a, b in zip(nodes, body))
-    for node in list(nodes):
-        position = nodes.index(node)
-        free = (found for found in _takeovers(node, nest) if _is_free(found, nodes, position, nest, in_loop))
+    """Returns the block with its first takeover done; the same object where there is none."""
+    for position, node in enumerate(body):
+        inside = node if isinstance(node, Assign) else _inside(node, nest, in_loop)
+        if inside is not node:
+            return (*body[:position], inside, *body[position + 1 :])
+        free = (found for found in _takeovers(node, nest) if _is_free(found, body, position, nest, in_loop))
         found = next(free, None)
         if found is not None:
-            last = [] if found.is_copy else [_renamed(nodes[position], found)]
-            nodes = [*(_renamed(n, found) for n in nodes[:position]), *last, *nodes[position + 1 :]]
-            changed = True
-    return tuple(nodes) if changed else body
+            last = () if found.is_copy else (_renamed(node, found),)
+            return (*(_renamed(n, found) for n in body[:position]), *last, *body[position + 1 :])
+    return body
 
 
 def _inside(node: Loop | Guard, nest: Nest, in_loop: bool) -> Node:
@@ -110,7 +112,7 @@ def _is_product(body: tuple[Node, ...], name: str, loops: tuple[str, ...]) -> bo
     return False
 
 
-def _is_free(taken: _Takeover, nodes: list[Node], position: int, nest: Nest, in_loop: bool) -> bool:
+def _is_free(taken: _Takeover, nodes: Sequence[Node], position: int, nest: Nest, in_loop: bool) -> bool:
     """Returns whether the target of a takeover can take the place of its source.
 
     All that uses the source has to stand before the takeover, or be it, and nothing between its first use and the takeover may use the
