@@ -8,7 +8,7 @@ keeps in registers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, Cyc
 from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
-from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
+from polyml.codegen.ir.program import COPY, Instance, Jam, Loop, Program, Unroll
 from polyml.model.core.scop import Access
 from polyml.performance.trip_counts import Site, executions
 from polyml.quasi_affine.affine import Affine
@@ -87,7 +87,7 @@ class _Stretch:
     """
 
     def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
-        self._program, self._table, self._places, self._site = program, table, places, site
+        self._program, self._table, self._places, self._site = program, table, places, _by_words(site)
         self._wide = vector_bytes > WIDE_BYTES
         self._loop = site.node if isinstance(site.node, Loop) else None
         self._var = self._loop.var if self._loop is not None else None
@@ -232,6 +232,15 @@ class _Stretch:
             if earlier in read:
                 longest += sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs) * times
         return longest
+
+
+def _by_words(site: Site) -> Site:
+    """Returns the site with one iteration in place of those of a word that one instruction computes (`Unroll.word`)."""
+    found = []
+    for instance, around in site.instances:
+        is_one = [isinstance(node, Unroll) and node.word not in ("", COPY) for node in around]
+        found.append((instance, tuple(replace(node, count=1) if one else node for node, one in zip(around, is_one))))
+    return replace(site, instances=tuple(found))
 
 
 def _first(subscripts: tuple[Affine, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Affine, ...]:
