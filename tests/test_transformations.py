@@ -53,9 +53,31 @@ def three_back(A):
         A[i, 0] = A[i - 3, 0] * A[i, 1] + 1.0
 
 
+def added(A, B):
+    B += A @ A
+
+
+def scaled_first(A, B):
+    B *= 2
+    B += 3 * (A @ A)
+
+
+def squared(A):
+    return A.T @ A
+
+
+def shortest(A):
+    for k in range(3):
+        A[:] = np.minimum(A, np.add.outer(A[:, k], A[k]))
+
+
 @pytest.mark.parametrize(
     "function, arguments, threads, there, absent",
     [
+        (added, 2, 1, {"array contraction", "in-place sum"}, {"update chain", "symmetric result", "copied rows"}),
+        (scaled_first, 2, 1, {"array contraction", "update chain"}, {"in-place sum", "symmetric result", "copied rows"}),
+        (squared, 1, 1, {"symmetric result"}, {"update chain", "in-place sum", "copied rows"}),
+        (shortest, 1, 1, {"copied rows"}, {"update chain", "in-place sum", "symmetric result"}),
         (three_back, 1, 1, {"vectorise", "lanes in order"}, {"skew", "pack", "parallel"}),
         (product, 2, 2, {"tile", "pack", "vectorise", "parallel"}, {"skew", "index-set split", "expansion"}),
         (product, 2, 1, {"tile", "pack", "vectorise"}, {"parallel", "skew", "lanes in order"}),

@@ -22,13 +22,14 @@ from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, 
 
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
-    "words",
+    "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows",
 )  # fmt: skip
-SELDOM_TOGETHER = {
-    "lanes in order",
-    "scan",
-    "words",
-}  # what has nothing to do with most others, so that pairs with it are not asked for
+OF_NESTS = {  # pass -> the name of what fired where it changes the nest
+    "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
+    "symmetric_results": "symmetric result",
+}  # fmt: skip
+# what has nothing to do with most others, so that pairs with it are not asked for
+SELDOM_TOGETHER = {"lanes in order", "scan", "words", "copied rows", *OF_NESTS.values()}
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
 
 
@@ -36,15 +37,16 @@ LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and eac
 def recording() -> Iterator[list[frozenset[str]]]:
     """A list to which each compilation inside adds the names of what fired in it."""
     seen: list[frozenset[str]] = []
-    expanded, packed = [], []
+    expanded, packed, of_nests = [], [], set()
     real = pipeline.compile
 
     def compile(kernel, wanted, *args, **named):
-        expanded.clear(), packed.clear()
+        expanded.clear(), packed.clear(), of_nests.clear()
         with pass_manager.watched(seen_pass):
             made = real(kernel, wanted, *args, **named)
         extra = {"expansion"} if any(expanded) else set()
         extra |= {"pack"} if packed[-1:] == [True] else set()
+        extra |= of_nests
         seen.append(frozenset(_of_loops(made) | _of_code(made.program, wanted.options.runs_alone) | extra))
         return made
 
@@ -53,6 +55,10 @@ def recording() -> Iterator[list[frozenset[str]]]:
             expanded.append(any(after.arrays[name].shape != array.shape for name, array in before.arrays.items()))
         if step.name == "array_expansion":
             expanded.append(after is not before)
+        if step.name in OF_NESTS and before.body != after.body:
+            of_nests.add(OF_NESTS[step.name])
+        if step.name == "resolve" and any(name.startswith("_held") and array.shape for name, array in after.arrays.items()):
+            of_nests.add("copied rows")
         if step.name == "pack":
             packed.append({*after.scop.arrays} > {*before.scop.arrays})
 

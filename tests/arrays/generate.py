@@ -111,12 +111,38 @@ class _Generator:
             self.assign_masked()
         elif choice < 0.1:
             self.not_affine()
+        elif choice < 0.14:
+            self.sums_into_elements()
         elif choice < 0.3:
             self.assign_name()
         elif choice < 0.85 or self.indent != "    ":
             self.assign_part()
         else:
             self.loop()
+
+    def sums_into_elements(self) -> None:
+        """A product that is added to what was scaled before, or a matrix times itself transposed, which is symmetric."""
+        matrices = [name for name, (shape, kind) in self.names.items() if len(shape) == 2 and kind in "fi"]
+        if not matrices:
+            return self.assign_part()
+        name = self.rng.choice(matrices)
+        shape, kind = self.names[name]
+        if self.indent == "    " and self.rng.random() < 0.5:
+            text, made = self.rng.choice(((f"{name}.T @ {name}", shape[1:] * 2), (f"{name} @ {name}.T", shape[:1] * 2)))
+            new = f"t{len(self.names)}"
+            self.add(f"{new} = {text}{self.rng.choice(('', ' / 2', ' + 1'))}")
+            self.names[new] = (made, "f")
+            return None
+        other = self.rng.choice([n for n in matrices if self.names[n] == (shape, kind)])
+        if self.indent == "    " and self.rng.random() < 0.6:
+            other = f"t{len(self.names)}"
+            self.add(f"{other} = {name} * 1")
+            self.names[other] = (shape, kind)
+        if self.rng.random() < 0.5:
+            self.add(f"{name} {self.rng.choice(('*=', '+=', '-='))} 2")
+        scale = self.rng.choice(("", "", "2 * "))
+        self.add(f"{name} += _copy({scale}({other} @ ({other}.T @ {other})))")
+        return None
 
     def add(self, line: str) -> None:
         self.lines.append(self.indent + line)

@@ -13,7 +13,6 @@ product of a sum is not the sum of products. (Reductions: Allen and Kennedy, "Op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from polyml.frontend import syntax
@@ -63,20 +62,19 @@ class _Sums:
         """
         if not any(a.array in self._scalars for node in body for a in assigns_of(node)):
             return body
-        nodes = list(self._inner(body, context))
+        nodes = [self._inside(node, context) for node in body]
         place = 0
         while place < len(nodes):
             made = self._without_sum(place, nodes, context)
             place, nodes = (place + 1, nodes) if made is None else (place, made)
-        return tuple(nodes)
+        return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
 
-    def _inner(self, body: tuple[Node, ...], context: IterationContext) -> Iterator[Node]:
-        for node in body:
-            if isinstance(node, Assign):
-                yield node
-            else:
-                inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
-                yield replace(node, body=self.block(node.body, inner))
+    def _inside(self, node: Node, context: IterationContext) -> Node:
+        if isinstance(node, Assign):
+            return node
+        inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
+        body = self.block(node.body, inner)
+        return node if body is node.body else replace(node, body=body)
 
     def _without_sum(self, first: int, nodes: list[Node], context: IterationContext) -> list[Node] | None:
         """Returns the nodes with the sum that nodes[first] begins in the element that it is added to; None where it is no such sum.
