@@ -126,7 +126,9 @@ class _Generator:
             return self.value(shape, depth)
         axis = self.rng.choice((0, 1))
         text = f"np.sum({self.value((other, *shape) if axis == 0 else (*shape, other), depth)}, axis={axis})"
-        return text if self.rng.random() < 0.8 else f"np.diagonal({self.product((shape[0], shape[0]), depth)})"
+        return (
+            text if self.rng.random() < 0.8 else f"(np.diagonal({self.product((shape[0], shape[0]), depth)}) * 1)"
+        )  # NumPy's is read-only
 
     def outer(self, shape: Shape, depth: int) -> str:
         if len(shape) == 2:

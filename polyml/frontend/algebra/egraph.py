@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Union
 
 from polyml.frontend.algebra.facts import Fact
@@ -38,13 +39,11 @@ class Term:
     op: Union[str, Leaf]
     args: tuple[Term, ...] = ()
 
-    @property
-    def leaves(self) -> Iterator[Leaf]:
-        """Yields the leaves, from left to right."""
-        if isinstance(self.op, Leaf):
-            yield self.op
-        for arg in self.args:
-            yield from arg.leaves
+    @cached_property
+    def operations(self) -> frozenset[str]:
+        """Returns the operations in the term."""
+        own = frozenset((self.op,)) if isinstance(self.op, str) else frozenset()
+        return own.union(*(arg.operations for arg in self.args))
 
 
 Node = tuple[Union[str, Leaf], tuple[int, ...]]
@@ -164,19 +163,21 @@ class EGraph:
         """
         best: dict[int, tuple[float, Node]] = {}
         leaves = {name for name, nodes in self.nodes.items() if any(isinstance(op, Leaf) for op, _ in nodes)}
+        ways: list[tuple[int, Node, float]] = []
+        for name, nodes in self.nodes.items():
+            for op, given in nodes:
+                args = tuple(map(self.find, given))
+                facts = [self.facts[arg] for arg in args]
+                own = price(op, self.facts[name], facts, [arg in leaves for arg in args]) if isinstance(op, str) else 0.0
+                ways.append((name, (op, args), own))
         changed = True
         while changed:
             changed = False
-            for name, nodes in self.nodes.items():
-                for op, args in nodes:
-                    args = tuple(map(self.find, args))
-                    if not all(arg in best for arg in args):
-                        continue
-                    total = sum(best[arg][0] for arg in args)
-                    if isinstance(op, str):
-                        total += price(op, self.facts[name], [self.facts[arg] for arg in args], [arg in leaves for arg in args])
+            for name, node, own in ways:
+                if all(arg in best for arg in node[1]):
+                    total = own + sum(best[arg][0] for arg in node[1])
                     if name not in best or total < best[name][0] * (1 - 1e-9):
-                        best[name], changed = (total, (op, args)), True
+                        best[name], changed = (total, node), True
 
         def term(name: int) -> Term:
             op, args = best[name][1]

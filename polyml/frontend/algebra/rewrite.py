@@ -278,8 +278,10 @@ def saturate(graph: EGraph, strict: bool) -> None:
     """Applies the rules to a graph until they add nothing, or the graph is full."""
     for _ in range(MOST_ROUNDS):
         merged, before = 0, graph.size
+        present = {op for nodes in graph.nodes.values() for op, _ in nodes}
         for rule in RULES:
-            merged += rule.apply(graph, strict)
+            if rule.before.operations <= present:
+                merged += rule.apply(graph, strict)
             if graph.size > MOST_NODES:
                 graph.rebuild()
                 return

@@ -112,10 +112,14 @@ def price(size: Callable[[Linear], int]) -> Price:
     size: gives about how large a size is in the call.
     """
 
+    known: dict[Linear, int] = {}
+
     def elements(fact: Fact) -> float:
         count = 1.0
         for extent in fact.shape:
-            count *= max(size(extent), 0)
+            if extent not in known:
+                known[extent] = max(size(extent), 0)
+            count *= known[extent]
         return count
 
     def moved(fact: Fact) -> float:
