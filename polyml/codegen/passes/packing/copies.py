@@ -12,7 +12,7 @@ from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Instance, Loop, Program
+from polyml.codegen.ir.program import Instance, Loop, Program, instances
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Access, Array, Statement, Value
 from polyml.quasi_affine.affine import Affine
@@ -190,3 +190,16 @@ class PackingContext:
         """Returns how often the read reads each element of the copy, at the sizes expected."""
         known = middle_values(read.loops, self.known_sizes)
         return prod(trips(loop, known) for loop in read.below(copy.chain, copy.level) if loop.var not in read.moving)
+
+    def served(self, copy: TileCopy, around: tuple[Enclosing, ...]) -> list[Loop]:
+        """Returns the loops around a copy's chain, all of whose iterations may read one copy: those around, if its box depends on
+        none of them and nothing inside of them writes the array; else none.
+
+        around: the loops and guards around the chain.
+        """
+        found = [each for each in around if isinstance(each, Loop)]
+        if copy.level >= 0 or len(found) < len(around) or any(loop.var in copy.window.names for loop in found):
+            return []
+        inside = instances(found[0].body) if found else ()
+        statements = self.program.scop.statements
+        return [] if any(statements[each.statement].write.array == copy.window.array for each in inside) else found

@@ -56,18 +56,25 @@ class _Packer:
         self._reductions = dict(self._given.reductions)
         self._windows: dict[str, Window] = {}
         self._renamed: dict[tuple[str, tuple], str] = {}
-        self._notes: list[str] = []
+        self._notes: dict[str, str] = {}
+        self._before: dict[str, Node] = {}  # {a copy: what fills it, which goes before the nest of the outermost loop}
 
     def program(self) -> Program:
         """Returns the program with its copies, or the given one if there are none."""
-        body = self._nodes(self._given.body, ())
+        body = tuple(made for node in self._given.body for made in self._outermost(node))
         if not self._arrays:
             return self._given
         scop = self._given.scop
         scop = replace(scop, arrays={**scop.arrays, **self._arrays}, statements={**scop.statements, **self._statements})
         windows = {**self._given.windows, **self._windows}
-        notes = (*self._given.notes, *self._notes)
+        notes = (*self._given.notes, *self._notes.values())
         return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows, notes=notes)
+
+    def _outermost(self, node: Node) -> tuple[Node, ...]:
+        """Returns the nodes that replace one that no loop is around, behind those that fill copies for all of its iterations."""
+        self._before.clear()
+        made = self._node(node, ())
+        return (*self._before.values(), *made)
 
     def _nodes(self, nodes: tuple[Node, ...], around: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         """Returns the nodes with copies made in the nests of loops over tiles.
@@ -95,7 +102,7 @@ class _Packer:
         """
         before = {*self._arrays}
         body = self._nodes(chain[-1].body, (*around, *chain))
-        made = [name for name in self._arrays if name not in before]
+        made = [name for name in self._arrays if name not in before and name not in self._before]
         for each in reversed(chain):
             body = (_owning(each, made, body),)
         return body[0]
@@ -111,6 +118,8 @@ class _Packer:
         if not copies:
             return (self._with_inside(chain, around),)
         level = min(copy.level for copy in copies)
+        if around and level < 0 and not any(choose.pays(self._context, copy, level) for copy in copies):
+            copies = [self._made_before(copy, around) for copy in copies]
         tests = [test for copy in copies for test in choose.pays(self._context, copy, level)]
         packed = self._filled(chain, copies, level)
         if tests:
@@ -144,7 +153,7 @@ class _Packer:
             lengths[-2] = -(-rows // copy.word) * copy.word
         self._windows[copy.name] = Window(tuple(low), tuple(lengths), word=copy.word)
         if self._context.sizes is not None and not copy.is_requested:
-            self._notes.append(self._note(copy))
+            self._notes[copy.name] = self._note(copy)
         return copy
 
     def _is_free(self, name: str) -> bool:
@@ -186,7 +195,28 @@ class _Packer:
             inside: tuple[Node, ...] = (_owning(chain[level + 1], own, self._filled(chain, copies, level + 1)),)
         else:
             inside = self._redirected(chain[-1].body, copies)
-        return (*(self._fill(copy) for copy in copies if copy.level == level), *inside)
+        return (*(self._fill(copy) for copy in copies if copy.level == level and copy.name not in self._before), *inside)
+
+    def _made_before(self, copy: TileCopy, around: tuple[Enclosing, ...]) -> TileCopy:
+        """Returns the copy, which is filled before the outermost loop around where all iterations of these loops read the same one:
+
+            for i: { ...; A_0[...] = A[...]; for jt, kt: ... }      ->      A_0[...] = A[...]; for i: { ...; for jt, kt: ... }
+
+        It has the same elements in each iteration if its box and the bounds of the loops that fill it do not depend on the loops
+        around, and if nothing inside of these writes the array. It is filled with elements that exist even if no iteration runs.
+        """
+        loops = self._context.served(copy, around)
+        if not loops:
+            return copy
+        shared = replace(copy, is_shared=copy.is_shared or any(loop.parallel for loop in loops))
+        filling = fill(self._context, shared)
+        if {loop.var for loop in loops} & _names(filling.node):
+            return copy
+        self._statements[filling.statement.name] = filling.statement
+        self._before[copy.name] = filling.node
+        if copy.name in self._notes:
+            self._notes[copy.name] = f"{self._note(shared)}, filled before the loop over {loops[0].var}"
+        return shared
 
     def _fill(self, copy: TileCopy) -> Node:
         """Returns the loops that fill the copy, and adds their statement to the program."""
@@ -255,6 +285,18 @@ def _owning(node: Enclosing, names: Sequence[str], body: tuple[Node, ...]) -> En
     if isinstance(node, Guard) or not node.parallel:
         return replace(node, body=body)
     return replace(node, private=tuple(dict.fromkeys((*node.private, *names))), body=body)
+
+
+def _names(node: Node) -> frozenset[str]:
+    """Returns the variables in the bounds and conditions of a nest of loops and guards."""
+    if isinstance(node, Instance):
+        return frozenset()
+    own: list[frozenset[str]] = []
+    if isinstance(node, Loop):
+        own += [each.names for each in (*node.lower, *node.upper)]
+    if isinstance(node, Guard):
+        own.append(node.condition.names)
+    return frozenset().union(*own, *map(_names, node.body))
 
 
 def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:

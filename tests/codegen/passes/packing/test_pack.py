@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import polyml
+from benchmarks.fused.moved_bytes import Setting, compiled
 from polyml import polyhedra
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter import run
-from polyml.codegen.ir.program import Guard, Loop, every, loops, with_paths
+from polyml.codegen.ir.program import Guard, Loop, every, instances, loops, with_paths
 from polyml.codegen.passes.balance import balance
 from polyml.codegen.passes.packing import choose
 from polyml.codegen.passes.packing.pack import pack
@@ -325,3 +326,57 @@ def test_each_thread_has_its_own_copies_whichever_of_the_loops_around_goes_to_th
         C = np.zeros((8, 40, 40), int)
         compiled(A, B, C)
         np.testing.assert_array_equal(C, A @ B)
+
+
+def cosines(A, B):
+    return A @ B.T / (np.sqrt((A * A).sum(axis=1))[:, None] * np.sqrt((B * B).sum(axis=1)))
+
+
+def powers(A, B, steps):
+    """B changes from step to step, A does not."""
+    for _ in range(steps):
+        C = np.zeros(B.shape)
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += A[i, k] * B[k, j]
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                B[i, j] = C[j, i] * 0.5
+
+
+def filled_before(function, *given):
+    """The arrays whose copies are filled by a nest of their own, and those filled inside a loop of others, for given sizes."""
+    program = compiled(function, given, Setting(catalogue.processor("zen4"), (), threads=2)).program
+    outside, inside = set(), set()
+    for node in program.body:
+        names = {each.statement for each in instances((node,))}
+        fills = {name for name in names if name.startswith("fill_")}
+        (outside if names == fills else inside).update(name.removeprefix("fill_").rpartition("_")[0] for name in fills)
+    private = {name for loop in loops(program.body) for name in loop.private}
+    assert not any(name.rpartition("_")[0] in outside for name in private)
+    return outside, inside
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rows", [1, 47, 300])
+def test_a_copy_that_all_iterations_of_the_loops_around_read_is_filled_before_them(rows, threads):
+    random = np.random.default_rng(rows)
+    A, B = (random.standard_normal(shape).astype(np.float32) / 8 for shape in ((rows, 128), (1021, 128)))
+    outside, inside = filled_before(cosines, np.zeros((1024, 128), np.float32), B)
+    assert "B" in outside and "B" not in inside
+    found = polyml.kernel(cosines, cache=False, fallback="error", threads=threads)
+    np.testing.assert_allclose(found(A, B), cosines(A, B), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_a_copy_of_what_a_loop_around_writes_is_filled_in_each_iteration(steps):
+    random = np.random.default_rng(steps)
+    A, B = random.standard_normal((256, 256)) / 16, random.standard_normal((256, 256))
+    outside, inside = filled_before(powers, A, B, 3)
+    assert "B" not in outside and "B" in inside
+    found, wanted = B.copy(), B.copy()
+    polyml.kernel(powers, cache=False, fallback="error")(A, found, steps)
+    for _ in range(steps):
+        wanted[:] = (A @ wanted).T * 0.5
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
