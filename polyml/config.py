@@ -35,7 +35,7 @@ PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
     "update_chains", "scalar_placement", "symmetric_results", "extract", "align_slices", "scalar_expansion",
     "array_expansion", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",
     "time_tiling", "blocked_factorization", "row_strips", "contraction", "cpu_mapping", "row_chunks", "build", "index_bounds", "privatize_reductions",
-    "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage",
+    "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage", "share_memory",
 )  # fmt: skip
 
 

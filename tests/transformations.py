@@ -22,14 +22,14 @@ from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, 
 
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
-    "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows",
+    "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory",
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
     "symmetric_results": "symmetric result",
 }  # fmt: skip
 # what has nothing to do with most others, so that pairs with it are not asked for
-SELDOM_TOGETHER = {"lanes in order", "scan", "words", "copied rows", *OF_NESTS.values()}
+SELDOM_TOGETHER = {"lanes in order", "scan", "words", "copied rows", "shared memory", *OF_NESTS.values()}
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
 
 
@@ -70,7 +70,7 @@ def recording() -> Iterator[list[frozenset[str]]]:
 
 
 def _of_code(program: Program, runs_alone: bool) -> set[str]:
-    found, waiting = set(), [*program.body]
+    found, waiting = {"shared memory"} if program.shared else set(), [*program.body]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Loop):

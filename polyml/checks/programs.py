@@ -138,7 +138,7 @@ def _still_free(before: Program, after: Program, free: Mapping[str, Reduction]) 
 def _means_the_same(before: Program, after: Program) -> bool:
     """Returns whether two programs are equal in everything that can change a run's result, so that they need not be run."""
     same = all(a is b for a, b in zip((before.scop, before.reductions), (after.scop, after.reductions)))
-    return same and (before.body, before.windows, before.thread) == (after.body, after.windows, after.thread)
+    return same and all(getattr(before, name) == getattr(after, name) for name in ("body", "windows", "shared", "thread"))
 
 
 def check(before: Program, after: Program) -> Finding | None:

@@ -27,6 +27,7 @@ from polyml.codegen.passes.packing.pack import pack
 from polyml.codegen.passes.prefetch import prefetch
 from polyml.codegen.passes.privatize import privatize
 from polyml.codegen.passes.privatize_reductions import privatize_reductions
+from polyml.codegen.passes.share_memory import share_memory
 from polyml.codegen.passes.split_loops import split_loops
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.algebra.rewrite import rewritten, unchanged
@@ -248,7 +249,8 @@ TILE_PASSES = (  # they run where iterations may run together
 )
 VECTOR_PASSES = (  # they run where the program is not too large for them
     Pass("vectorize", vectorize, "on final loops, which it prices", takes=("machine", "layouts", "sizes"), stage="vectorize"),
-    Pass("fold_storage", fold_storage, "last: nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
+    Pass("fold_storage", fold_storage, "nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
+    Pass("share_memory", share_memory, "last: it is known how much memory every array has"),
 )
 
 # Program -> LLVM text -> machine code

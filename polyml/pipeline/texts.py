@@ -56,6 +56,7 @@ def _beside_the_loops(program: Program) -> Iterator[str]:
         sizes = ("all" if length is None else f"{length} from {low}" for low, length in zip(window.low, window.lengths))
         ring = "" if window.folded is None else f", a ring in dimension {window.folded}"
         yield f"memory of {name}: {', '.join(sizes)}{ring}"
+    yield from (f"memory of {name}: that of {owner}" for name, owner in program.shared.items())
     for name, reads in program.prefetches.items():
         arrays = [read.array for read in program.scop.statements[name].reads]
         yield from (f"fetch for {name}: {arrays[read]} at {e} + {step}" for read, (e, step) in reads.items())

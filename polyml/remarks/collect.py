@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TypeVar
 
+from polyml.codegen.ir.local_memory import local_memory
 from polyml.model.core.printer import statement_text
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.remarks.facts import Facts, OrderFacts
@@ -28,6 +29,7 @@ from polyml.remarks.values import (
     StatementRemarks,
 )
 from polyml.remarks.vectors import vectorized
+from polyml.schedule.analysis.traffic import ASSUMED
 
 SomeFacts = TypeVar("SomeFacts", bound=OrderFacts)
 
@@ -132,6 +134,25 @@ def _on_arrays(facts: Facts) -> Iterator[Remark]:
                 "folded",
                 f"{arrays[name].source_name or name} has memory for {rows} elements along dimension {window.folded}, which are used in turn",
             )
+    for owner in dict.fromkeys(facts.program.shared.values()):
+        names = (owner, *(name for name, other in facts.program.shared.items() if other == owner))
+        yield Remark(PASSED, "shared", f"{', '.join(names)} have one memory, since they are never in use at the same time")
+    yield from _memory(facts)
+
+
+def _memory(facts: Facts) -> Iterator[Remark]:
+    """Yields a remark on how much memory local arrays take on one thread, at the sizes that the code is for or that are assumed."""
+    parameters = facts.program.scop.parameters
+    sizes = facts.sizes or {p.name: ASSUMED for p in parameters}
+    if any(p.name not in sizes for p in parameters):
+        return
+    found = local_memory(facts.program, sizes)
+    if found.apart_bytes:
+        where = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
+        apart = f", which would be {found.apart_bytes:,} apart" if found.apart_bytes > found.peak_bytes else ""
+        yield Remark(
+            ANALYSIS, "memory", f"local arrays take {found.peak_bytes:,} bytes at once{apart}{f' ({where})' if where else ''}"
+        )
 
 
 def _not_packed(facts: Facts) -> Iterator[Remark]:

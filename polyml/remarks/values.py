@@ -13,7 +13,7 @@ from polyml.source import reader_name
 PASSED, MISSED, ANALYSIS = "passed", "missed", "analysis"
 PARALLEL, VECTORIZED, TILED, FUSED, INTERCHANGED = "parallel", "vectorized", "tiled", "fused", "interchanged"
 QUESTIONS = (PARALLEL, VECTORIZED, TILED, FUSED, INTERCHANGED)
-OF_ARRAYS = ("packed", "partial results", "folded", "expanded")  # what is done with arrays
+OF_ARRAYS = ("packed", "partial results", "folded", "expanded", "shared", "memory")  # what is done with arrays
 
 
 @dataclass(frozen=True)

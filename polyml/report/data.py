@@ -7,6 +7,7 @@ from polyml.caches.analytic.footprints import IterationFootprints
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import ArrayReference
+from polyml.codegen.ir.local_memory import local_memory
 from polyml.machines.descriptions import Figure
 from polyml.machines.roofline import Roof, Roofline
 from polyml.model.counting import formula_text
@@ -42,7 +43,7 @@ def data(report: ReportValues) -> dict[str, object]:
         },
         "advice": [{**plain(each), "text": str(each)} for each in report.advice],
         "tiles": _tiles(report),
-        "forms": [_form(form) for form in report.forms],
+        "forms": [_form(report, form) for form in report.forms],
         "seconds": report.seconds,
     }
 
@@ -121,7 +122,7 @@ def _tiles(report: ReportValues) -> dict[str, object]:
     }
 
 
-def _form(each: FormReport) -> dict[str, object]:
+def _form(report: ReportValues, each: FormReport) -> dict[str, object]:
     found: dict[str, object] = {"name": each.form.name, "notes": list(each.form.notes)}
     if each.misses is None or each.roofline is None:
         return {**found, "problem": each.problem}
@@ -132,6 +133,7 @@ def _form(each: FormReport) -> dict[str, object]:
         "prediction": _prediction(each),
         "measured": each.measured,
         "excess": list(each.excess),
+        "local_memory": plain(local_memory(each.form.program, report.sizes, report.threads)),
     }
 
 

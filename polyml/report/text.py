@@ -11,6 +11,7 @@ from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import ArrayReference
 from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.local_memory import local_memory
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Figure
 from polyml.machines.roofline import Roof, Roofline
@@ -259,7 +260,10 @@ def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
     if each.misses is None or each.roofline is None:
         yield each.problem
         return
-    found = each.misses
+    found, memory = each.misses, local_memory(each.form.program, report.sizes, report.threads)
+    if memory.apart_bytes:
+        yield f"  local arrays: {memory.peak_bytes:,} bytes at once; apart, they would take {memory.apart_bytes:,}"
+        yield ""
     for number, level in enumerate(report.levels):
         totals = [*((array, found.of_array(array, number)) for array in found.arrays), ("all", found.total(number))]
         yield table([Column(f"L{level.level} lines", lambda row: row[0], is_left=True), *_counts(found)], totals)

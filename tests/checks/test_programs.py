@@ -18,6 +18,7 @@ from polyml.codegen.passes import (
     prefetch,
     privatize,
     privatize_reductions,
+    share_memory,
     split_loops,
 )
 from polyml.codegen.passes.packing import pack
@@ -51,6 +52,17 @@ def strips(A, B):
     for i in range(A.shape[0]):
         for j in range(1, A.shape[1]):
             B[i, j] = T[i, j] + T[i, j - 1]
+
+
+def two_in_turn(A, B):
+    T = np.empty(A.shape[0])
+    U = np.empty(A.shape[0])
+    for i in range(A.shape[0]):
+        T[i] = A[i] * 2.0
+    for i in range(A.shape[0]):
+        U[i] = T[A.shape[0] - 1 - i] + T[0]
+    for i in range(A.shape[0]):
+        B[i] = U[A.shape[0] - 1 - i] + U[0]
 
 
 def three_rows_back(A):
@@ -97,6 +109,7 @@ CALLS = {
     product: square("C", "A", "B"),
     both_sums: {**square("A"), "r": np.zeros(40), "c": np.zeros(40)},
     strips: square("A", "B"),
+    two_in_turn: {"A": np.zeros(40), "B": np.zeros(40)},
     three_rows_back: square("A"),
     wrapped: square("A", "B"),
     gathered: {"A": np.zeros(9), "rows": np.zeros(9, int), "B": np.zeros(9)},
@@ -141,6 +154,13 @@ def late_fill(monkeypatch):
 def short_ring(monkeypatch):
     right = fold_storage._reach
     monkeypatch.setattr(fold_storage, "_reach", lambda *given: None if (n := right(*given)) is None else max(n - 1, 1))
+
+
+def short_range(monkeypatch):
+    right = share_memory._ranges
+    monkeypatch.setattr(
+        share_memory, "_ranges", lambda p: {name: (first, max(first, last - 1)) for name, (first, last) in right(p).items()}
+    )
 
 
 def short_strip(monkeypatch):
@@ -277,6 +297,7 @@ PLANTED = [  # the pass, its bug, a kernel, what is said of it, and settings
     ("vectorize", dropped_remainder, strips, "never runs"),
     ("vectorize", one_lane_too_many, strips, "S"),
     ("fold_storage", short_ring, three_rows_back, "whose memory holds", {"schedule": "source"}),
+    ("share_memory", short_range, two_in_turn, "before anything wrote it", {"fusion": "no"}),
 ]
 
 

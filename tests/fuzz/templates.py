@@ -712,6 +712,22 @@ def small_products(rng: random.Random) -> Made:
     )
 
 
+def temporaries(rng: random.Random) -> Made:
+    """Local arrays one after the other, each made from those before it in another order, so that some are dead while others begin."""
+    e, count = _element(rng), rng.randint(3, 6)
+    kind = {"f": "np.float", "i": "np.int", "u": "np.uint"}[e[0]] + {"u8": "8"}.get(e, e[1:])
+    lines = ["def kernel(A, B):", "    N = A.shape[0]"]
+    extents = [rng.choice(["N", "N", "N + 2", "2*N"]) for _ in range(count)]
+    lines += [f"    T{k} = np.{rng.choice(['empty', 'zeros'])}({extent}, dtype={kind})" for k, extent in enumerate(extents)]
+    index = {"forth": "i", "back": "N - 1 - i", "first": "0"}
+    for k in range(count):
+        sources = [f"T{s}" for s in rng.sample(range(max(0, k - 3), k), min(k, 2))] or ["A"]
+        terms = [f"{s}[{index[rng.choice(list(index))]}]" for s in sources] + [f"{sources[0]}[N - 1 - i]"]
+        lines += _nest([("i", "range(N)")], [f"T{k}[i] = {rng.choice([' + ', ' - ']).join(terms)}"])
+    lines += _nest([("i", "range(N)")], [f"B[i] = T{count - 1}[N - 1 - i] + T{rng.randrange(max(0, count - 3), count)}[i]"])
+    return "\n".join(lines), _arrays(e, A="N", B="N")
+
+
 TEMPLATES = (
     fading,
     small_products, small_products,
@@ -721,5 +737,5 @@ TEMPLATES = (
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
     factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
     convolution, matvec_pair, doitgen, shortest_paths, alignment, folding, recursive_filter, transposition, triad,
-    doubling, masked, batched, several_loops,
+    doubling, masked, batched, several_loops, temporaries,
 )  # fmt: skip

@@ -5,7 +5,6 @@ It knows where each element lies, and which instance wrote it last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import CodeType
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from polyml.checks.symbolic.finding import Finding, Violation, element_text, ins
 from polyml.checks.symbolic.terms import Term, Terms
 from polyml.codegen.interpreter.order import Env, evaluate, tuple_code
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Window
+from polyml.codegen.ir.program import Program
 from polyml.model.core.scop import Role, Scop
 
 Index = tuple[int, ...]
@@ -39,11 +38,14 @@ class Memory:
 
     Of an array with a window, only the elements in a moving range, which begins at `Window.low`, have memory at a time. In a
     dimension with storage folding, an element lies at (index - low) modulo the window's length, so that several elements share a
-    location. Reading a location that holds another element is a violation.
+    location. Reading a location that holds another element is a violation. A write to an array takes the values of all arrays that
+    share its memory.
     """
 
-    def __init__(self, scop: Scop, windows: Mapping[str, Window], sizes: Env, table: AccessTable, terms: Terms):
-        self._terms, self._arrays = terms, scop.arrays
+    def __init__(self, program: Program | Scop, sizes: Env, table: AccessTable, terms: Terms):
+        scop, windows, shared = (program, {}, {}) if isinstance(program, Scop) else (program.scop, program.windows, program.shared)
+        self._terms, self._arrays, self._shared = terms, scop.arrays, shared
+        self._holders = {owner: owner for owner in shared.values()}  # whose values the memory of an array has now
         self._shapes = (
             {a.name: tuple(table.affine(e).evaluate(sizes) for e in a.shape) for a in scop.arrays.values()} if sizes else {}
         )
@@ -117,6 +119,10 @@ class Memory:
             element = element_text(array, index)
             what = f"{instance_text(*instance)} writes {element}, outside the shape {self._shapes[array]}"
             raise Violation(Finding(what, instance_text(*instance), element))
+        owner = self._shared.get(array, array)
+        if self._holders.get(owner, array) != array:
+            self._cells[self._holders[owner]].clear()
+            self._holders[owner] = array
         self._cells[array][where] = Cell(value, index, instance)
 
     def forget(self, arrays: tuple[str, ...]) -> None:

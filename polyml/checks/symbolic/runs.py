@@ -62,7 +62,7 @@ class InOrder:
 
     def run(self, order: Sequence[Instance], sizes: Mapping[str, int]) -> Run:
         """Runs instances in the given order and returns what came of it. sizes: the values of the parameters."""
-        memory = Memory(self._scop, {}, dict(sizes), self._table, self._terms)
+        memory = Memory(self._scop, dict(sizes), self._table, self._terms)
         nobody, events = Conflicts(), list[InstanceEvent]()
         try:
             for name, point in order:
@@ -111,7 +111,7 @@ class Executable:
         return Run(self._events, self._memory.visible(), None)
 
     def _memory_at(self, sizes: Env) -> Memory:
-        return Memory(self._program.scop, self._program.windows, sizes, self._table, self._terms)
+        return Memory(self._program, sizes, self._table, self._terms)
 
     def _block(self, nodes: tuple[Node, ...], lanes: Jam | None) -> Execute:
         parts = [self._node(node, lanes) for node in nodes]

@@ -161,6 +161,7 @@ class Program:
     reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
     scans: by statement, the updates that continue a prefix sum from the value of another element.
     windows: by local array that has memory for a part of it only, that part.
+    shared: { local array -> the one whose memory it has too }, of arrays that are never in use at the same time.
     phases: { name -> array }: the names of integers, each of which is the number of elements from the start of a cache line to the
         array's first one.
     prefetches: by statement, { number of a read -> (iterator, distance) }: with the read goes a prefetch of the element that it
@@ -170,7 +171,7 @@ class Program:
     before: nodes that run first, to compute the elements that some of the checks at entry ask for.
     notes: sentences that say what passes decided and why.
 
-    What a Program means does not depend on windows, phases and prefetches.
+    What a Program means does not depend on windows, shared memory, phases and prefetches.
     """
 
     scop: Scop
@@ -184,6 +185,7 @@ class Program:
     threads: str = ""
     before: tuple[Node, ...] = ()
     notes: tuple[str, ...] = ()
+    shared: dict[str, str] = field(default_factory=dict)
 
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:

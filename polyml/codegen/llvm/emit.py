@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyml import polyhedra
+from polyml.codegen.ir.local_memory import ARRAY_GAP
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.llvm.addresses import ArrayArguments, Module
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
@@ -23,7 +24,6 @@ from polyml.model.core.scop import Array, ScalarResult
 from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
-ARRAY_GAP = 128  # bytes after a local array, which vectors may read
 SPARED_LIMIT = 2**39  # the most bytes of an array that plain Python would allocate and the kernel does without
 CHUNKS_PER_THREAD = 4  # chunks of a short loop for each thread
 SHORT_DEPTH = 2  # the most nested loops inside of a short loop
@@ -151,21 +151,26 @@ class KernelEmitter(Body):
                 self._local[array.name] = self.fn.emit(f"alloca {memory_type(array.element)}", self.fn.blocks[0])
 
     def _allocate(self) -> str | None:
-        """Emits the allocation of one block of memory for all local arrays of more than one element. Returns the SSA name of the
-        block, which has to be released; None if there are no such arrays.
+        """Emits the allocation of one block of memory for all local arrays of more than one element, of which those that `Program.shared`
+        names begin where others do. Returns the SSA name of the block, which has to be released; None if there are no such arrays.
         """
         fn, total = self.fn, "0"
         for array in (*self.scop.spared, *(a for a in self.module.owned if a.loc and a.name in self.module.program.windows)):
             whole = self.size_bytes(array, whole=True)
             self._stop_if(fn.emit(f"icmp ugt i64 {whole}, {SPARED_LIMIT}"), Status.TOO_LARGE_TO_SPARE)
-        starts: dict[str, str] = {}
+        shared = self.module.program.shared
+        places: dict[str, str] = {}  # by the array that is the first to have it
         for array in self.module.owned:
-            if not array.shape:
-                continue
-            starts[array.name] = total
-            total = self.total(total, self.whole_lines(self._needed_bytes(array), ARRAY_GAP))
-        if not starts:
+            if array.shape:
+                owner, needed = shared.get(array.name, array.name), self.whole_lines(self._needed_bytes(array), ARRAY_GAP)
+                places[owner] = self._greater(places[owner], needed) if owner in places else needed
+        if not places:
             return None
+        starts: dict[str, str] = {}
+        for owner, needed in places.items():
+            starts[owner] = total
+            total = self.total(total, needed)
+        starts |= {name: starts[owner] for name, owner in shared.items()}
         self.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
         self.declared["polyml_release"] = "declare void @polyml_release(ptr)"
         block = fn.emit(f"call ptr @polyml_acquire(i64 {total})")
@@ -173,6 +178,11 @@ class KernelEmitter(Body):
         for name, start in starts.items():
             self._local[name] = fn.emit(f"getelementptr i8, ptr {block}, i64 {start}")
         return block
+
+    def _greater(self, one: str, other: str) -> str:
+        """Emits the greater of two numbers without a sign, and returns the SSA name."""
+        self.declared["llvm.umax.i64"] = "declare i64 @llvm.umax.i64(i64, i64)"
+        return self.fn.emit(f"call i64 @llvm.umax.i64(i64 {one}, i64 {other})")
 
     def _needed_bytes(self, array: Array) -> str:
         """Emits the size in bytes of a local array, for all threads if each has its own, and returns the SSA name. If the source

@@ -45,6 +45,7 @@ class _Facts:
     reductions: dict[str, Reduction] = field(default_factory=dict)
     scans: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
+    shared: dict[str, str] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
     prefetches: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
     thread: str = ""
@@ -61,7 +62,7 @@ class _Reader:
 
     def program(self) -> Program:
         """Reads the lines behind the SCoP and returns the whole Program."""
-        while self._lines.is_at("reduction", "scan", "window", "phase", "fetch", "thread"):
+        while self._lines.is_at("reduction", "scan", "window", "shared", "phase", "fetch", "thread"):
             line = self._lines.next("a fact", 0)
             getattr(self, f"_{line.take().text}")(line)
             line.finish()
@@ -77,7 +78,7 @@ class _Reader:
             line.finish()
         return Program(
             self._scop, body, facts.reductions, facts.scans, facts.windows, facts.phases, facts.prefetches, facts.thread, facts.threads,
-            before, tuple(notes),
+            before, tuple(notes), facts.shared,
         )  # fmt: skip
 
     def _reduction(self, line: Line) -> None:
@@ -125,6 +126,11 @@ class _Reader:
         folded = line.integer() if line.accepts("ring") else None
         word = _positive(line, "a number of elements") if line.accepts("word") else 1
         self._facts.windows[array] = Window(low, lengths, folded, word)
+
+    def _shared(self, line: Line) -> None:
+        name = self._array(line)
+        line.expect("with")
+        self._facts.shared[name] = self._array(line)
 
     def _phase(self, line: Line) -> None:
         name = line.name()

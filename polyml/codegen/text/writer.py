@@ -53,11 +53,13 @@ def text(program: Program) -> str:
 
 
 def _facts(program: Program) -> Iterator[str]:
-    """Yields the lines between the SCoP and the loops: reductions, scans, windows, phases, prefetches and threads."""
+    """Yields the lines between the SCoP and the loops: reductions, scans, windows, shared memory, phases, prefetches and threads."""
     yield from _reductions("reduction", program.reductions)
     yield from _reductions("scan", program.scans)
     for name, window in program.windows.items():
         yield f"window {quoted(name)} {_window(window)}"
+    for name, owner in program.shared.items():
+        yield f"shared {quoted(name)} with {quoted(owner)}"
     for name, array in program.phases.items():
         yield f"phase {quoted(name)} of {quoted(array)}"
     for statement, reads in program.prefetches.items():

@@ -33,6 +33,8 @@ _RULES = {
     "packed": "tiles of an array are copied next to each other",
     "partial results": "each thread has partial results of an array",
     "folded": "an array has memory for a part of it, in turn",
+    "shared": "arrays have one memory in turn",
+    "memory": "how much memory local arrays take",
     "reduction": "updates of an element may run in any order",
 }
 

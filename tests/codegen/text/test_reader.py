@@ -106,6 +106,7 @@ WRONG = [
     ("polyml program", "polyml scop", "this is no program of polyml", "the first line of one is `polyml program, format 1`"),
     ("reduction S1", "reduction S9", "there is no statement `S9`", "statements: S0, S1"),
     ('"+" C read 0', '"+" C read 7', "`7` cannot stand here", "expected one of the 3 reads of S1, from 0 on"),
+    ("window B", "shared B with D\nwindow B", "there is no array `D`", "arrays: C, A, B"),
     ("window B", "window D", "there is no array `D`", "arrays: C, A, B"),
     ("S0[i, j]  ", "S0[i]  ", "`S0` has 2 iterators, not 1", None),
     ("S0[i, j]  ", "S0[i, z]  ", "there is no `z` here", "names that there are: A_0, A_1, B_0, B_1, C_0, C_1, e, i, j, m, n, p, t"),
