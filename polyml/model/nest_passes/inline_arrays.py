@@ -196,10 +196,15 @@ def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
     return all(read.subscripts == node.subscripts for read in here)
 
 
+def is_heavy(value: Value) -> bool:
+    """Returns whether a value has operations that take many cycles: functions, divisions and powers."""
+    slow = ("/", "//", "%", "**")
+    return any(isinstance(v, syntax.Call) or isinstance(v, syntax.Binary) and v.op in slow for v in subvalues(value))
+
+
 def _is_cheap(value: Value) -> bool:
     operations = [v for v in subvalues(value) if not isinstance(v, (Read, Integer, Truth, syntax.Const))]
-    heavy = any(isinstance(v, syntax.Call) or isinstance(v, syntax.Binary) and v.op in ("/", "//", "%", "**") for v in operations)
-    return not heavy and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
+    return not is_heavy(value) and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
 
 
 def _assigns_of(node: Node) -> tuple[Assign, ...]:

@@ -30,6 +30,7 @@ from polyml.model.nest_passes.elements.element_loops import (
     together,
 )
 from polyml.model.nest_passes.forward_substitution import forward
+from polyml.model.nest_passes.inline_arrays import is_heavy
 
 
 def contracted(nest: Nest, top: IterationContext) -> Nest:
@@ -90,8 +91,9 @@ class _Contraction:
         if len(places) < 2 or counted([nodes[place] for place in places])[name] != self._everywhere[name]:
             return None
         nests = [element_loops(nodes[place], name) for place in places]
-        if not _defines(nests[0], name):
-            return None
+        definition = _definition(nests[0], name)
+        if definition is None or len(places) > 2 and is_heavy(definition.value):
+            return None  # the scalar's uses would compute it once for each nest that the scheduler makes of the loop
         inside, where = together(nests, name, context), meeting_place(nodes, places)
         if inside is None or where is None or nests[-1] is None:
             return None
@@ -100,10 +102,12 @@ class _Contraction:
         return in_one_place(nodes, places, where, around(nests[-1].elements, made))
 
 
-def _defines(nest: ElementLoops | None, name: str) -> bool:
-    """Returns whether a nest assigns every element of the array `name`, and does nothing else."""
+def _definition(nest: ElementLoops | None, name: str) -> Assign | None:
+    """Returns the assignment to every element of the array `name` that a nest is; None where it is something else."""
     only = None if nest is None else nest.only
-    return only is not None and only.array == name and not only.may and all(r.array != name for r in reads(only.value))
+    if only is None or only.array != name or only.may or any(r.array == name for r in reads(only.value)):
+        return None
+    return only
 
 
 def _as_scalar(node: Node, name: str) -> Node:
