@@ -145,7 +145,7 @@ class _Group:
 
     before: parts that stand among them and run before all strips.
     depth: how many outermost loops all nests share: the last of them is the one over rows.
-    shared: arrays that several of the nests access, and that move with the rows.
+    shared: arrays that one of the nests writes and others access, and that move with the rows.
     arrays: local ones among them that no other statement accesses.
     separate, moved: bytes that the nests move apart, and in strips.
     """
@@ -253,8 +253,10 @@ class _StripSearch:
         for statement in self.scop.statements.values():
             for access in accesses(statement):
                 users.setdefault(access.array, set()).add(statement.name)
-        several = {name: using for name, using in users.items() if sum(bool(using & {*nest.names}) for nest in group.nests) > 1}
-        shared = tuple(name for name in several if len(self.scop.arrays[name].shape) > 1 and name not in self._others(group))
+        written = {self.scop.statements[name].write.array for name in names}
+        several = {a: using for a, using in users.items() if sum(bool(using & {*nest.names}) for nest in group.nests) > 1}
+        moving = written - self._others(group)
+        shared = tuple(name for name in several if len(self.scop.arrays[name].shape) > 1 and name in moving)
         results = {result.array for result in self.scop.results}
         own = (name for name in shared if self.scop.arrays[name].role is Role.LOCAL and name not in results)
         arrays = tuple(name for name in own if users[name] <= {*names})
@@ -280,7 +282,7 @@ class _StripSearch:
         }
         inner, notes = lay_out(RowStrips(rows, strip, frozenset(around)), isl.Schedule(print_tree(order)))
         inside = parse_tree(str(inner))["child"]
-        if "sequence" not in inside:
+        if "sequence" not in inside or any(map(self._is_plain, inside["sequence"])):
             return None
         group = replace(group, separate=sum(self.traffic.of(names_in(part["filter"])) for part in inside["sequence"]))
         if group.moved >= GAIN * group.separate:
@@ -295,6 +297,11 @@ class _StripSearch:
             mark = PARALLEL if self.parallel and k == shared else TILE
             tree = {"mark": mark, "child": {"schedule": str(band), **flags, "child": tree}}
         return {"filter": str(domain_of(nests)), "child": tree}, [self._note(group, rows), *(f"  {note}" for note in notes)]
+
+    def _is_plain(self, part: Tree) -> bool:
+        """Returns whether a nest of a strip may be a product, but has no blocks."""
+        products = (may_be_contraction(self.scop.statements[name]) for name in names_in(part["filter"]))
+        return "schedule" in part.get("child", {}) and any(products)
 
     def _shared(self, extents: Sequence[int], rows: int) -> int:
         """Returns which of the shared loops goes to threads: the outermost one with work for all, or else the longest."""
