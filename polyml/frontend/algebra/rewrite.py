@@ -26,6 +26,7 @@ from polyml.frontend.syntax import ArgType, Expr, Stmt
 Extents = Mapping[tuple[str, int], int]
 USUAL = 32  # a size that is not known
 WORTH = 1 - 1e-6  # of the cost at most has to be left, so that equal costs change nothing
+MOVED_WORTH = 0.9  # the same where statements change, of which later passes make one loop anyway
 _CORNERS = (4, 2048)  # sizes by which it is tried whether the choice depends on sizes
 _MOST_CORNERS = 16
 _PLACEHOLDER = "?"  # the name of what is shared, until it is known that it will be
@@ -134,7 +135,7 @@ class _Rewriting:
                 there.names |= {} if fact is None else {blocks.target_of(first): fact}
             cost += 0.0 if stmt is None else self._cost(stmt, there)
         cost += 0.0 if first is None else self._cost(first, at[candidate.before[0]])
-        if cost >= WORTH * cost_before:
+        if cost >= MOVED_WORTH * cost_before:
             return None
         loc = body[candidate.before[0]].loc
         self.rewrites.append(Rewrite(0 if loc is None else loc.line, candidate.text, "", cost_before, cost))

@@ -92,8 +92,11 @@ class _Contraction:
             return None
         nests = [element_loops(nodes[place], name) for place in places]
         definition = _definition(nests[0], name)
-        if definition is None or len(places) > 2 and is_heavy(definition.value):
-            return None  # the scalar's uses would compute it once for each nest that the scheduler makes of the loop
+        if definition is None:
+            return None
+        is_large = bool(context.iterators) and len(definition.subscripts) > 1
+        if len(places) > 2 and (is_large or is_heavy(definition.value)):
+            return None  # the scalar would have an element for each iteration of all loops around, or be computed for each use
         inside, where = together(nests, name, context), meeting_place(nodes, places)
         if inside is None or where is None or nests[-1] is None:
             return None
