@@ -22,14 +22,14 @@ from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, 
 
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
-    "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory",
+    "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "in place",
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
-    "symmetric_results": "symmetric result",
+    "symmetric_results": "symmetric result", "copy_coalescing": "in place",
 }  # fmt: skip
 # what has nothing to do with most others, so that pairs with it are not asked for
-SELDOM_TOGETHER = {"lanes in order", "scan", "words", "copied rows", "shared memory", *OF_NESTS.values()}
+SELDOM_TOGETHER = {"lanes in order", "scan", "words", "copied rows", "shared memory", "row strips", *OF_NESTS.values()}
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
 
 
@@ -59,6 +59,8 @@ def recording() -> Iterator[list[frozenset[str]]]:
             of_nests.add(OF_NESTS[step.name])
         if step.name == "resolve" and any(name.startswith("_held") and array.shape for name, array in after.arrays.items()):
             of_nests.add("copied rows")
+        if step.name == "row_strips" and after is not before:
+            of_nests.add("row strips")
         if step.name == "pack":
             packed.append({*after.scop.arrays} > {*before.scop.arrays})
 

@@ -95,6 +95,29 @@ def _compiled(**options: object) -> Callable[[FunctionType, Program], Callable]:
     return prepare
 
 
+def _in_small_caches(function: FunctionType, program: Program) -> Callable:
+    """Compiled for strips of a few rows and blocks of a few iterations, as large arrays have them."""
+    from unittest.mock import patch
+
+    import polyml
+    from polyml.runtime.storage import size_classes
+    from polyml.schedule.tiling import blocking, row_strips
+
+    kernel = polyml.kernel(fallback="error", cache=False, threads=1 + program.seed % 2)(function)
+    changes = (
+        (row_strips, "LEAST_SHARE", 0), (row_strips, "LARGEST", 4), (row_strips, "LEAST", 2), (row_strips, "FEW", 2),
+        (size_classes, "_LITTLE", {}), (size_classes, "_LITTLE_OF_MANY", 0), (blocking, "FIRST_SHARE", 0), (blocking, "FLAT_SHARE", 0), (blocking, "LEAST_DEPTH", 4), (blocking, "STRETCH", 1.0),
+    )  # fmt: skip
+
+    def runner(*arguments):
+        with contextlib.ExitStack() as stack:
+            for module, name, value in changes:
+                stack.enter_context(patch.object(module, name, value))
+            return kernel(*arguments)
+
+    return runner
+
+
 def _small_blocks() -> contextlib.ExitStack:
     """A context in which blocks are small, so that some have all of their iterations, and copy all that they may to shared memory."""
     from unittest.mock import patch
@@ -371,6 +394,7 @@ _ALL = (
     Engine("strict", _compiled(fp="strict", threads=1)),
     Engine("default", _compiled(threads=1), reorders=True),
     Engine("threads", _compiled(threads=2), reorders=True),
+    Engine("small-caches", _in_small_caches, reorders=True),
     Engine("source", _compiled(fp="strict", schedule="source", threads=1)),
 )
 _SCRIPTS = (  # take as long as all others together

@@ -86,6 +86,33 @@ def two_products(rng: random.Random) -> Made:
     return "\n".join(body), arrays
 
 
+def rows_of_products(rng: random.Random) -> Made:
+    """A product whose rows are changed, reduced or normalised, and perhaps a second one of these rows."""
+    e = _element(rng)
+    name = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}[e]
+    again = rng.random() < 0.6
+    body = ["def kernel(A, B, C, D):", "    N, M, K = A.shape[0], B.shape[1], A.shape[1]"]
+    body += [f"    T = np.empty((N, M), dtype=np.{name})", f"    r = np.empty(N, dtype=np.{name})"]
+    rows, elements = ("i", "range(N)"), ("j", "range(M)")
+    product = "T[i, j] += A[i, k] * B[k, j]"
+    body += _nest([rows, elements], ["T[i, j] = 0", "for k in range(K):", f"    {product}"])
+    for _ in range(rng.randint(1, 3)):
+        change = rng.choice(["T[i, j] = max(T[i, j], 0)", "T[i, j] += C[j, 0]", "T[i, j] = T[i, j] * 2 - A[i, 0]"])
+        reduce = rng.choice(["r[i] = max(r[i], T[i, j])", "r[i] += T[i, j]", "r[i] = min(r[i], T[i, j] + 1)"])
+        choice = rng.random()
+        if choice < 0.4:
+            body += _nest([rows, elements], [change])
+        else:
+            body += _nest([rows], ["r[i] = T[i, 0]" if "= m" in reduce else "r[i] = 0", "for j in range(M):", f"    {reduce}"])
+            body += _nest([rows, elements], [rng.choice(["T[i, j] -= r[i]", "T[i, j] = max(T[i, j], r[i])", change])])
+    if again:
+        first = rng.choice(["D[i, j] = 0", f"D[i, j] *= {_half(e)}"])
+        body += _nest([rows, ("j", "range(N)")], [first, "for k in range(M):", "    D[i, j] += T[i, k] * C[k, j]"])
+    else:
+        body += _nest([rows], ["for j in range(M):", f"    D[i, 0] {rng.choice(['+=', '-='])} T[i, j]"])
+    return "\n".join(body), _arrays(e, A="N,K", B="K,M", C="M,N", D="N,N")
+
+
 def symmetric_update(rng: random.Random) -> Made:
     e = _element(rng)
     inclusive = rng.choice(["i + 1", "i"])
@@ -729,6 +756,7 @@ def temporaries(rng: random.Random) -> Made:
 
 
 TEMPLATES = (
+    rows_of_products, rows_of_products,
     fading,
     small_products, small_products,
     at_distance,

@@ -24,6 +24,7 @@ PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile hol
 ROW_COUNTS = (8, 7, 6, 5, 4, 3)  # rows of a register tile
 FIRST_SHARE = 60  # percent of the first cache that the rows of a register tile fill
 SECOND_SHARE = 50  # percent of the second cache that the block of columns fills
+LEAST_DEPTH = 16  # iterations of the depth that a block has at least
 FLAT_SHARE = 25  # and that all columns fill where the depth may be long because they are few
 FEW_ROWS = 128  # for which columns that come from memory are read in long pieces, so the depth is short
 STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
@@ -203,7 +204,7 @@ class _BlockChoice:
         room = max(first * FIRST_SHARE // 100, second * FLAT_SHARE // 100 * self._height // columns)
         if rows <= FEW_ROWS and self._columns[0].count >= FEW_ROWS * 8 and 2 * columns * depth * self._bytes > third:
             room = max(room * self._height // max(rows, self._height), FEW_ROWS * self._bytes)
-        deep = self._deep(max(16, room // (self._height * self._bytes)))
+        deep = self._deep(max(LEAST_DEPTH, room // (self._height * self._bytes)))
         notes = [
             f"registers: about {self._height} of {self._rows[0].name} x {self._width} of {self._columns[0].name}",
             f"rows of a register tile: {self._height} x {deep}, {_kib(self._height * deep * self._bytes)} of {_kib(room)}",

@@ -32,6 +32,7 @@ from polyml.schedule.tree.bands import PARALLEL, TILE, names_in, together
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
+LEAST_SHARE = 50  # percent of it that is handed on at least
 LARGEST, LEAST = 256, 16  # rows of a strip
 STRIPS = 4  # for each thread, where strips then have rows enough for a product (FEW)
 FEW = 32
@@ -316,7 +317,7 @@ class _StripSearch:
         """
         second, cores = self.machine.cache(2).size_bytes, self.machine.cores if self.parallel else 1
         handed = sum(map(self.traffic.array_bytes, group.shared))
-        if handed * 100 < second * SECOND_SHARE or extents[-1] < 2 * LEAST:
+        if handed * 100 < second * LEAST_SHARE or extents[-1] < 2 * LEAST:
             return 0
         fitting = second * SECOND_SHARE // 100 * prod(extents) // handed
         rows = 1 << max(min(fitting, LARGEST), LEAST).bit_length() - 1
