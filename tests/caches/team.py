@@ -14,7 +14,7 @@ class _Team(_Walk):
     """regions: between barriers, what each thread runs: (statement, point, the variables around)."""
 
     def __init__(self, program, threads):
-        super().__init__(None, "source", 0, program)
+        super().__init__(None, None, "source", 0, program)
         self.program, self.count = program, threads
         self.regions, self.current, self.is_alone = [[[] for _ in range(threads)]], 0, True
 
@@ -29,8 +29,8 @@ class _Team(_Walk):
 
         return execute
 
-    def _loop(self, node):
-        one, body = super()._loop(node), self.block(node.body)
+    def _loop(self, node, lanes=0):
+        one, body = super()._loop(node, lanes), self.block(node.body, lanes)
         if not node.parallel or node.partial or self.count == 1:
             return one
         lower, upper = tuple_code(node.lower), tuple_code(node.upper)

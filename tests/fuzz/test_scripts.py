@@ -38,7 +38,7 @@ def test_scripts_that_failed_once(seed):
 @pytest.fixture(scope="module")
 def scripts():
     made = []
-    for seed in range(SEED, SEED + 40):
+    for seed in range(SEED, SEED + 70):
         written = program(seed)
         kernel = polyml.kernel(cache=False, fallback="error")(function(written))
         try:
@@ -59,7 +59,7 @@ def test_every_kind_of_step_is_taken(scripts):
 
 def test_every_kind_of_step_for_gpus_is_taken():
     kinds: set[str] = set()
-    for seed in range(SEED, SEED + 40):
+    for seed in range(SEED, SEED + 70):
         written = program(seed)
         kernel = polyml.kernel(cache=False, fallback="error", target="opencl")(function(written))
         try:

@@ -38,7 +38,7 @@ def test_libraries_of_random_programs_compute_what_python_does():
 @pytest.mark.parametrize("seed", FOUND)
 def test_programs_that_failed_once(seed):
     compared = shown.check(function(program(seed)), program(seed))
-    assert {"remarks", "replay"} <= {*compared}
+    assert "remarks" in compared
 
 
 SIMPLE = 2000077  # two nests over one array, with flow, anti and output dependences

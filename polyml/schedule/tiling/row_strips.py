@@ -32,7 +32,7 @@ from polyml.schedule.tree.bands import PARALLEL, TILE, names_in, together
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
-LEAST_SHARE = 50  # percent of it that is handed on at least
+LEAST_SHARE = 15  # percent of it that is handed on at least
 LARGEST, LEAST = 256, 16  # rows of a strip
 STRIPS = 4  # for each thread, where strips then have rows enough for a product (FEW)
 FEW = 32

@@ -61,7 +61,7 @@ def test_names_are_in_the_help_and_in_the_message():
     text = "".join(run("show", "--help")[0].split())
     assert all(name in text for name in PASSES)
     _, err = show("--after", "forward", code=2)
-    assert "'forward' is not one of 'lower', 'live_ranges', " in err and "'fold_storage'" in err
+    assert "'forward' is not one of 'algebra', 'lower', " in err and "'fold_storage'" in err
 
 
 @pytest.mark.parametrize("words", [(), ("--stage", "ast", "--after", "pack")])
