@@ -101,21 +101,18 @@ def _shared_rows(parts: Sequence[Tree]) -> Tree:
     """Returns nests that all begin with the loop over rows in one such loop, as a child of a sequence."""
     if len(parts) == 1:
         return {**parts[0], "child": {"mark": POINT, "child": parts[0]["child"]}}
-    domains = [isl.UnionSet(part["filter"]) for part in parts]
-    bands = [part["child"] for part in parts]
-    first = [members_of(band)[0].intersect_domain(domain) for band, domain in zip(bands, domains)]
-    rows = str(together([reduce(isl.UnionPwAff.union_add, first)]))
-    inside: list[Tree] = []
-    for part, band in zip(parts, bands):
-        rest, child = members_of(band)[1:], band.get("child")
-        if rest:
-            flags = band.get("coincident", [0] * (len(rest) + 1))[1:]
-            below = {"schedule": str(together(rest)), "permutable": band.get("permutable", 0), "coincident": flags}
-            inside.append({"filter": part["filter"], "child": below if child is None else {**below, "child": child}})
-        else:
-            inside.append({"filter": part["filter"], **({} if child is None else {"child": child})})
+    nests = [_own_loops(part) for part in parts]
+    rows, inside = str(together([shared_loop(nests, 0)])), [nest.inside(1) for nest in nests]
     band = {"schedule": rows, "permutable": 1, "coincident": [1], "child": {"sequence": inside}}
-    return {"filter": str(polyhedra.union(domains, isl.UnionSet("{ }"))), "child": {"mark": POINT, "child": band}}
+    return {"filter": str(domain_of(nests)), "child": {"mark": POINT, "child": band}}
+
+
+def _own_loops(part: Tree) -> RowNest:
+    """Returns a child of a sequence that is a band, with what is below it, as one nest."""
+    domain, band = isl.UnionSet(part["filter"]), part["child"]
+    members = tuple(member.intersect_domain(domain) for member in members_of(band))
+    flags = tuple(map(bool, band.get("coincident", [0] * len(members))))
+    return RowNest(domain, members, flags, bool(band.get("permutable")), band.get("child"))
 
 
 def domain_of(nests: Sequence[RowNest]) -> isl.UnionSet:

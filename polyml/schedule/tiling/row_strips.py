@@ -291,12 +291,11 @@ class _StripSearch:
         tree: Tree = {"sequence": list(in_rows(inside["sequence"]))}
         shared = self._shared(extents, rows)
         for k in range(last, -1, -1):
-            loop = shared_loop(nests, k)
-            size = isl.Val(rows if k == last else 1)
-            band = together([loop.scale_down_val(size).floor().scale_val(size) if k == last else loop])
+            loop, size = shared_loop(nests, k), isl.Val(rows)
+            starts = loop if k < last else loop.scale_down_val(size).floor().scale_val(size)
             flags = {"permutable": 1, "coincident": [1], "options": "{ atomic[0] }"}
             mark = PARALLEL if self.parallel and k == shared else TILE
-            tree = {"mark": mark, "child": {"schedule": str(band), **flags, "child": tree}}
+            tree = {"mark": mark, "child": {"schedule": str(together([starts])), **flags, "child": tree}}
         return {"filter": str(domain_of(nests)), "child": tree}, [self._note(group, rows), *(f"  {note}" for note in notes)]
 
     def _is_plain(self, part: Tree) -> bool:
