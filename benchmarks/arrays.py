@@ -140,8 +140,7 @@ def serve(connection: Connection, job: Job) -> None:
         connection.send(Failed("unavailable", str(reason)))
         return
     except Exception as error:  # whatever a peer's compiler raises becomes a line of the table
-        text = str(error).strip().splitlines()
-        connection.send(Failed("refused", f"{type(error).__name__}: {text[0] if text else ''}"))
+        connection.send(Failed.of("refused", error))
         return
     if problem:
         connection.send(Failed("wrong", problem))

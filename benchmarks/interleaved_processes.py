@@ -23,6 +23,12 @@ class Failed:
     kind: str
     reason: str
 
+    @classmethod
+    def of(cls, kind: str, error: Exception) -> Failed:
+        """Returns a failure that is told by an exception's type and the first line of its text."""
+        text = str(error).strip().splitlines()
+        return cls(kind, f"{type(error).__name__}: {text[0] if text else ''}")
+
 
 class Process:
     """A Process is a worker, as the rounds see it.

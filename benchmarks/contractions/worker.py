@@ -75,8 +75,7 @@ def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
     except PeerUnavailable as reason:
         return Failed("unavailable", str(reason))
     except Exception as error:  # whatever a peer raises becomes a line of the table
-        text = str(error).strip().splitlines()
-        return Failed("error", f"{type(error).__name__}: {text[0] if text else ''}")
+        return Failed.of("error", error)
     wrong = [ready for _, ready, _ in tried if not ready.error <= 1.0]
     if wrong:
         return Failed("wrong", f"{wrong[0].form} {wrong[0].error:.3g} times the bound away from the reference".strip())
