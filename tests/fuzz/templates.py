@@ -100,7 +100,11 @@ def rows_of_products(rng: random.Random) -> Made:
         change = rng.choice(["T[i, j] = max(T[i, j], 0)", "T[i, j] += C[j, 0]", "T[i, j] = T[i, j] * 2 - A[i, 0]"])
         reduce = rng.choice(["r[i] = max(r[i], T[i, j])", "r[i] += T[i, j]", "r[i] = min(r[i], T[i, j] + 1)"])
         choice = rng.random()
-        if choice < 0.4:
+        if choice < 0.15:
+            body += ["    U = np.empty((N, M), dtype=T.dtype)"]
+            body += _nest([rows, elements], [rng.choice(["U[i, j] = T[i, j] * 2", "U[i, j] = T[i, j] - C[j, 0]"])])
+            body += _nest([rows, elements], [rng.choice(["T[i, j] = max(U[i, j], 0)", "T[i, j] += U[i, j]"])])
+        elif choice < 0.4:
             body += _nest([rows, elements], [change])
         else:
             body += _nest([rows], ["r[i] = T[i, 0]" if "= m" in reduce else "r[i] = 0", "for j in range(M):", f"    {reduce}"])

@@ -1,6 +1,6 @@
 """A contraction with its companions, the statements that access each element of its result once.
 
-C[i, j] = 0;   for k: C[i, j] += A[i, k]*B[k, j];   C[i, j] += bias[j]        the first and the last are companions
+C[i, j] = 0;   for k: C[i, j] += A[i, k]*B[k, j];   D[i, j] = C[i, j] + bias[j];   E[i, j] = max(D[i, j], 0)      all but one are companions
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from polyml.model.core.scop import Statement
+from polyml.model.core.scop import Access, Statement
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.tiling.blocking import Blocks, ContractionAxis
 from polyml.schedule.tiling.contraction_tree import ends_of, origin_of
@@ -17,10 +17,11 @@ from polyml.schedule.tiling.contraction_tree import ends_of, origin_of
 
 @dataclass(frozen=True)
 class Companion:
-    """A companion is a statement that accesses each element of a contraction's result once, such as an initialisation or a bias.
+    """A companion is a statement that accesses each element of a contraction's result once, such as an initialisation or a bias, or
+    of an array that another companion makes of it.
 
     statement: the companion itself.
-    along: the contraction's iterators that subscript its result -> the iterators of this statement in the same subscripts.
+    along: the contraction's iterators that subscript its result -> the iterators of this statement that count the same elements.
     """
 
     statement: Statement
@@ -51,23 +52,32 @@ class Contraction:
         return {a.name: a.name for a in self.axes} if companion is None else companion.along
 
 
-def companion(statement: Statement, main: Statement, axes: Sequence[ContractionAxis]) -> Companion | None:
-    """Returns the statement as a companion of `main`; None where it does not access each element of the result of `main` once.
+def companion(statement: Statement, found: Contraction) -> Companion | None:
+    """Returns the statement as one more companion of a contraction; None where it is none.
 
-    axes: the loops of `main` with their roles.
+    It is one where it accesses each element of the result once, or of an array that a companion makes of the result, or from
+    which one makes it.
+
+    found: the contraction with the companions that stand between it and the statement.
     """
-    free = [a.name for a in axes if a.role is not LoopRole.DEPTH]
-    for access in (statement.write, *statement.reads):
-        if access.array != main.write.array or len(access.subscripts) != len(main.write.subscripts):
-            continue
-        along = {}
-        for own, other in zip(main.write.coefficients, access.coefficients):
-            mine, its = _single(main, own), _single(statement, other)
-            if mine in free and its is not None:
-                along[mine] = its
-        if set(along) == set(free) and len(set(along.values())) == len(free):
-            return Companion(statement, along)
+    free = [a.name for a in found.axes if a.role is not LoopRole.DEPTH]
+    for known in found.statements:
+        names = {its: mine for mine, its in found.names(known).items()}
+        for given in (known.write, *known.reads) if known is not found.main else (known.write,):
+            for access in (statement.write, *statement.reads):
+                along = _aligned(known, given, statement, access)
+                mine = {names[own]: its for own, its in along.items() if names.get(own) in free}
+                if set(mine) == set(free) and len(set(mine.values())) == len(free):
+                    return Companion(statement, mine)
     return None
+
+
+def _aligned(statement: Statement, access: Access, other: Statement, its: Access) -> dict[str, str]:
+    """Returns, where both access one array: iterator of the one statement -> iterator of the other in the same subscript."""
+    if access.array != its.array or len(access.subscripts) != len(its.subscripts):
+        return {}
+    pairs = ((_single(statement, a), _single(other, b)) for a, b in zip(access.coefficients, its.coefficients))
+    return {a: b for a, b in pairs if a is not None and b is not None}
 
 
 def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:

@@ -6,14 +6,14 @@
 
 A statement is a contraction when the element written is the same along some of its loops (depth), one loop runs along the rows
 of memory (panel), and along others an operand is the same that moves along the panel (rows). Statements that access each element
-of the result once (initialisation, scaling, bias, activation: its companions) run in its tiles: those before it in the first block
-of the depth, those behind it in the last one. The result is proved like every other schedule.
+of the result once (initialisation, scaling, bias, activation: its companions), or of what is made of it, run in its tiles: those
+before it in the first block of the depth, those behind it in the last one. The result is proved like every other schedule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -24,7 +24,7 @@ from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.analysis.strides import accesses, is_same_element
 from polyml.schedule.legality.check import is_legal, is_parallel, refusal
 from polyml.schedule.tiling.blocking import BlockingSetting, Blocks, ContractionAxis, Loops, blocks
-from polyml.schedule.tiling.companions import Companion, Contraction, begins_and_ends, companion, ends_of_depth, in_one_block
+from polyml.schedule.tiling.companions import Contraction, begins_and_ends, companion, ends_of_depth, in_one_block
 from polyml.schedule.tiling.contraction_axes import ContractionShape, LayoutSetting, contraction_shape
 from polyml.schedule.tiling.contraction_tree import band_node, filter_text, members_of_band, origin_of
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, names_in
@@ -231,14 +231,15 @@ class _ContractionLayout:
         main = leaves[position].statement
         if len(leaves) > 1 and self._setting.sizes is None:
             return None
-        companions: list[Companion] = []
-        for leaf in (*leaves[:position], *leaves[position + 1 :]):
+        whole = Contraction(main, axes)
+        for leaf in (*reversed(leaves[:position]), *leaves[position + 1 :]):
             is_free = leaf.permutable and len(leaf.coincident) == len(leaf.iterators)
-            other = companion(leaf.statement, main, axes) if is_free else None
+            other = companion(leaf.statement, whole) if is_free else None
             if other is None:
                 return None
-            companions.append(other)
-        return Contraction(main, axes, tuple(companions[:position]), tuple(companions[position:]))
+            is_before = any(leaf is early for early in leaves[:position])
+            whole = replace(whole, before=(other, *whole.before)) if is_before else replace(whole, after=(*whole.after, other))
+        return whole
 
     def _leaves(
         self, node: Tree, names: Sequence[str], iterators: _Members, coincident: frozenset[int], permutable: bool

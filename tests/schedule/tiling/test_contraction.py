@@ -202,3 +202,40 @@ def test_a_companion_may_touch_the_result_in_another_order_of_loops():
     first, second = ([step.members for step in path_to(made.tree, s)[:-1]] for s in ("S0", "S1"))
     renamed = str.maketrans("ij", "qp")
     assert second == [tuple(m.translate(renamed) for m in members) for members in first]
+
+
+def chain(C, A, B, D, E):
+    """What is made before and behind the product is in arrays of their own."""
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            D[i, j] = 2 * E[i, j]
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] = D[i, j]
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            D[i, j] = C[i, j] + 1
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            E[i, j] = max(D[i, j], 0)
+
+
+def test_companions_of_a_companion_run_in_the_tiles_too():
+    made = scheduled(chain, A_1=50)
+    tiles = [[step.mark for step in path_to(made.tree, s)[:-1]] for s in ("S0", "S1", "S2", "S3", "S4")]
+    assert all(marks_of == [PARALLEL, TILE] for marks_of in tiles)
+    assert len([note for note in made.notes if note.startswith("contraction")]) == 1 and not any("band of" in n for n in made.notes)
+
+
+def test_companions_of_a_companion_compute_what_the_source_does():
+    rng = np.random.default_rng(7)
+    given = [rng.integers(-9, 9, shape).astype(np.float64) for shape in ((50, 70), (50, 40), (40, 70), (50, 70), (50, 70))]
+    wanted, got = [array.copy() for array in given], [array.copy() for array in given]
+    chain(*wanted)
+    polyml.kernel(chain, cache=False)(*got)
+    for expected, found in zip(wanted, got):
+        np.testing.assert_array_equal(found, expected)
