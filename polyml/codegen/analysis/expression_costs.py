@@ -48,9 +48,35 @@ def operations(value: Value) -> list[PricedOperation]:
     """Returns the operations of an expression with their costs; common subexpressions count once.
 
     A product that is added at once costs nothing, since a multiply-add does both. The comparison of a minimum or maximum costs
-    nothing either.
+    nothing either, nor does what is computed once for a whole call (`is_once_per_call`).
     """
     return _Collector().collected(value)
+
+
+def is_once_per_call(value: Value) -> bool:
+    """Returns whether an operation has the same value in all instances, raises nothing, and costs enough to be computed before all
+    loops: a function, a power or a division of numbers that are arguments, sizes or constants.
+    """
+    return not isinstance(value, (Index, ScalarArg, syntax.Const)) and _is_same_everywhere(value) and _is_dear(value)
+
+
+def _is_same_everywhere(value: Value) -> bool:
+    """Returns whether a value is the same in all instances, and computed by operations on floats alone, which raise nothing."""
+    if isinstance(value, Index):
+        return not polyhedra.used_iterators(value.value)
+    if isinstance(value, (ScalarArg, syntax.Const)):
+        return True
+    if isinstance(value, (Load, Gather)) or value.dtype is None or not value.dtype.is_float:
+        return False
+    return all(map(_is_same_everywhere, children(value)))
+
+
+def _is_dear(value: Value) -> bool:
+    """Returns whether one of the operations of a value takes several instructions."""
+    if isinstance(value, (Index, ScalarArg, syntax.Const)):
+        return False
+    price = _price(value)
+    return price.cycles > 0 or price.instructions > SIMPLE.instructions or any(map(_is_dear, children(value)))
 
 
 def index_names(index: Index, instance: Instance) -> frozenset[str]:
@@ -115,7 +141,7 @@ class _Collector:
             loads = frozenset().union(*(part.loads for part in below))
             indices = tuple(index for part in below for index in part.indices)
             self._known[key] = _Subvalue(len(self._known), loads, indices)
-            price = _price(value)
+            price = Price() if is_once_per_call(value) else _price(value)
             quick = 0.0 if _is_fused(value) else price.instructions
             self._found.append(PricedOperation(quick, price.cycles, loads, indices, _lanes_may(value)))
         return self._known[key]

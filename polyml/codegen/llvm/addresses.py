@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
+from polyml.codegen.analysis.expression_costs import is_once_per_call
 from polyml.codegen.analysis.integer_ranges import Ranges
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
@@ -14,6 +15,7 @@ from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
+from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, modulo, of_atom
 
@@ -71,6 +73,8 @@ class Module:
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
         self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
+        values = (part for statement in self.scop.statements.values() for part in subvalues(statement.value))
+        self.has_values_once = any(map(is_once_per_call, values))
 
 
 @dataclass
@@ -107,6 +111,7 @@ class Addresses:
     scopes: the function's own scope, then those of the loops around the code that is emitted now, outermost first.
     jams, path: the Jams (loops whose iterations run together) around that code; the loops and guards around it, outermost first.
     slots_pointer, overflow: the addresses of the call's words (`SlotMap`) and of a flag, set if a Python int leaves 64 bits.
+    once: the block that the values are computed in that are the same in the whole call; None where the program has none.
     """
 
     thread = "0"  # the number of the thread that runs this function
@@ -124,6 +129,16 @@ class Addresses:
         self.names: dict[str, tuple[str, int]] = {}
         self.jams = JamStack()
         self.path: list[Loop | Guard] = []
+        self.once: BasicBlock | None = None
+
+    def begin_loops(self) -> None:
+        """Starts the block in which the loops begin. One for what is computed once stands before it, if the program has such values."""
+        if self.module.has_values_once:
+            for hint in ("once", "loops"):
+                block = self.fn.block(hint)
+                self.fn.jump(block)
+                self.fn.current = block
+                self.once = self.once or block
 
     def depth(self, name: str) -> int:
         """Returns the index in `scopes` of the scope in which an integer has its value; 0 for parameters, read on first use."""

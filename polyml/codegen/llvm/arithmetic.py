@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from polyml.codegen.llvm.builder import FunctionBuilder
+from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, name_suffix, register_type, vector_type
 from polyml.dtypes import BF16, BOOL, F32, I64, U32, DType
 
@@ -54,6 +54,17 @@ class Arithmetic:
         if known is None:
             known = self._seen[operation] = self._function.emit(operation)
         return known
+
+    def at_end_of(self, block: BasicBlock, emit: Callable[[], SsaValue]) -> tuple[SsaValue, BasicBlock]:
+        """Emits at the end of a block that dominates the current one and ends with a jump. Returns the value of `emit`, and the block
+        that has that jump now.
+        """
+        fn, before, leave = self._function, self._seen, block.terminator
+        current, fn.current, self._seen = fn.current, block, {}
+        value = emit()
+        last, fn.current, self._seen = fn.current, current, before
+        last.terminator = leave
+        return value, last
 
     def where_any(self, condition: SsaValue, value: SsaValue, otherwise: Callable[[], SsaValue]) -> SsaValue:
         """Emits a branch to what `otherwise` emits, which runs if the condition holds in any lane. Returns the value of

@@ -89,6 +89,7 @@ class KernelEmitter(Body):
         fn.jump(ready)
         fn.current = ready
         self.scopes[0].entry = ready  # addresses of local arrays are known from here on
+        self.begin_loops()
         self.nodes(module.program.body)
         self.flush()
         if block is not None:

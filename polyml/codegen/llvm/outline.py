@@ -65,6 +65,7 @@ class OutlinedLoop(Body):
         start = fn.block("start")
         fn.jump(start)
         fn.current = start
+        self.begin_loops()
         self.module.ranges.enter(node)
         lower, upper = loop_bounds.ends(self, node)
         if node.last:

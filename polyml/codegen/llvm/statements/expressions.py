@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from polyml.codegen.analysis.expression_costs import is_once_per_call
 from polyml.codegen.llvm import elementary, numpy_functions
+from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, register_type
@@ -77,6 +79,21 @@ class ExpressionEmitter:
 
     def value(self, e: Term, operands: Operands) -> SsaValue:
         """Emits an expression, and returns its value: a scalar, or a vector if it differs between lanes."""
+        if self._body.once is not None and is_once_per_call(e):
+            return self._once(e, self._body.once, operands)
+        return self._operation(e, operands)
+
+    def _once(self, e: Term, at: BasicBlock, operands: Operands) -> SsaValue:
+        """Returns the value of an expression that is the same in the whole call. at: the block that computes it, once."""
+        known, key = self._body.scopes[0].known, ("once", id(e))
+        if key not in known:
+            self._body.once = None  # its operands are computed with it
+            value, self._body.once = self._body.math.at_end_of(at, lambda: self._operation(e, operands))
+            known[key] = value.ssa
+        return SsaValue(known[key], _type_of(e))
+
+    def _operation(self, e: Term, operands: Operands) -> SsaValue:
+        """Emits an expression where its instance runs, and returns its value."""
         math = self._body.math
         if isinstance(e, Load):
             return self.load(e.access, operands)
