@@ -9,7 +9,7 @@ from polyml import pass_manager
 from polyml.checks import programs
 from polyml.checks.programs import check, check_build
 from polyml.codegen.analysis.loop_nest import FARTHEST, LaneReach, LoopNest
-from polyml.codegen.ir.program import Instance, Jam, Loop, with_body
+from polyml.codegen.ir.program import Instance, Jam, Loop, Unroll, every, with_body
 from polyml.codegen.passes import (
     balance,
     fold_storage,
@@ -23,9 +23,12 @@ from polyml.codegen.passes import (
 )
 from polyml.codegen.passes.packing import pack
 from polyml.codegen.register_tiles import register_tile
+from polyml.machines import catalogue
 from polyml.pipeline import passes
 from polyml.quasi_affine.affine import Affine, variable
+from polyml.schedule.tiling import contraction
 from tests.checks.passing import compiled, finding, small
+from tests.codegen.forms import blocks_of
 from tests.codegen.loop_nests import lower_update
 
 
@@ -320,6 +323,31 @@ def test_a_planted_bug_is_found(planted):
     assert problem is not None
     assert problem.message.startswith(f"pass {name} is wrong: ")
     assert text in problem.message
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_words_that_begin_inside_of_words_are_found(first):
+    def bytes_from(C, A, B):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(first, A.shape[1]):
+                    C[i, j] += np.int32(A[i, k]) * np.int32(B[k, j])
+
+    call = {**square("C", dtype=np.int32), **square("A", "B", dtype=np.int8)}
+    with small() as patch:
+        patch.setattr("polyml.machines.cpu.host", lambda: catalogue.processor("zen4"))
+        patch.setattr("polyml.codegen.passes.packing.choose.LEAST_WORD_USES", 2)
+        patch.setattr(contraction, "blocks", blocks_of(14, 7, 4, 4))
+        assert finding("vectorize", bytes_from, call) is None
+        for module in ("passes.packing.words", "register_tiles.word_loops"):
+            patch.setattr(f"polyml.codegen.{module}.all_multiples", lambda *_: True)
+        made = next(after for name, _, after in compiled(bytes_from, call) if name == "vectorize")
+        assert any(isinstance(node, Unroll) and node.word == "vpdpbusd" for node in every(made.body))
+        problem = finding("vectorize", bytes_from, call)
+    if first == 0:
+        assert problem is None
+    else:
+        assert "as number 0 of a word of B_tile0, of which it is 1" in problem.message
 
 
 def build_of(function):

@@ -50,13 +50,14 @@ class Memory:
             {a.name: tuple(table.affine(e).evaluate(sizes) for e in a.shape) for a in scop.arrays.values()} if sizes else {}
         )
         self._windows = windows
+        self.in_word: int | None = None  # the place in their words of the elements that are accessed next; None: in any
         self._lows: dict[str, CodeType] = {name: tuple_code(window.low) for name, window in windows.items()}
         self._first: dict[Place, Cell] = {}  # of elements that were read before they were written
         self._cells: dict[str, dict[Index, Cell]] = {name: {} for name in scop.arrays}
 
     def place(self, array: str, index: Index, env: Env, instance: Instance) -> Place:
         """Returns the memory location of an array's element. Raises Violation where the array has a window and the element is
-        outside it.
+        outside it, or at another place of its word than `in_word`.
 
         env: the loop variables at the access. instance: the one that makes it.
         """
@@ -70,6 +71,12 @@ class Memory:
         if not all(0 <= offset < extent for offset, extent in zip(offsets, extents)):
             element = element_text(array, index)
             what = f"{instance_text(*instance)} touches {element}, for which {array} has no memory there"
+            raise Violation(Finding(what, instance_text(*instance), element))
+        if self.in_word is not None and window.word > 1 and offsets[-2] % window.word != self.in_word:
+            element, number = element_text(array, index), offsets[-2] % window.word
+            what = (
+                f"{instance_text(*instance)} takes {element} as number {self.in_word} of a word of {array}, of which it is {number}"
+            )
             raise Violation(Finding(what, instance_text(*instance), element))
         return array, tuple(offsets)
 

@@ -217,8 +217,10 @@ class Executable:
 
         def execute(envs: list[Env]) -> None:
             first = _common(node, (evaluate(base, env) for env in envs))
-            for value in range(first, first + node.count):
-                body([{**env, node.var: value} for env in envs])
+            for number in range(node.count):
+                self._memory.in_word = number if node.word else None
+                body([{**env, node.var: first + number} for env in envs])
+            self._memory.in_word = None
 
         return execute
 

@@ -74,6 +74,19 @@ class AccessStrides:
             strides = tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain)
         return AccessStrides(access, strides)
 
+    def reads_on(self, nest: LoopNest, innermost: int | None, vector: int | None, count: int) -> bool:
+        """Returns whether each iteration of loop number `innermost` accesses what follows in memory on what the one before accessed:
+        whole rows of a local array, one after the other, as in a panel of a copy that is as wide as a register tile.
+
+        vector, count: the loop whose iterations are lanes, and how many of them run together.
+        """
+        window = nest.program.windows.get(self.array)
+        if window is None or innermost is None or vector is None or len(window.lengths) < 2 or window.lengths[-1] != count:
+            return False
+        steps = [tuple(e.coefficient(nest.chain[loop].var) for e in self.access.subscripts) for loop in (innermost, vector)]
+        rank = len(window.lengths)
+        return steps == [(*(0,) * (rank - 2), 1, 0), (*(0,) * (rank - 1), 1)]
+
 
 def _stride_in_words(subscripts: tuple[Affine, ...], variable: str) -> Stride:
     """Returns the stride of an access along one loop in an array with words (`Window.word`), which are no neighbours of one another."""

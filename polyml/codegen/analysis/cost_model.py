@@ -22,6 +22,7 @@ from polyml.quasi_affine.affine import Affine, variable
 
 LINE_JUMP_CYCLES = 1.0  # for a cache line that does not follow the last one, inside of tiles
 FAR_JUMP_CYCLES = 3.0  # the same outside of tiles, where the data may be in no near cache
+NEXT_LINES = 0.5  # the share of that for cache lines that do, of which a register tile reads whole rows of a copy
 REMAINDER_VECTOR_COST = 1.3  # the cost of a vector left over, relative to one of several that run together
 REMAINDER_COST = 0.5  # the cost of an iteration left over, relative to that of all that run together
 LONG_CHAIN = 20.0  # instructions from which an operation counts as a chain, each of which waits for the one before
@@ -215,8 +216,9 @@ class CostModel:
             found.accumulators += number * (
                 tiling.vectors if tiling.vector is not None and lane.is_invariant and nest_access.accumulates else 1
             )
-        elif not innermost.is_invariant and innermost.jumps:
-            found.jumps += lines * weight * self._jump
+        elif innermost.jumps:
+            follows = access.reads_on(self.nest, tiling.innermost, tiling.vector, tiling.block)
+            found.jumps += lines * weight * self._jump * (NEXT_LINES if follows else 1.0)
         each = _instructions(lane, tiling.lanes, nest_access.writes) if tiling.word is None else 1.0
         if nest_access.writes:
             found.stores += number * each * weight

@@ -15,6 +15,7 @@ from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.codegen.ir.program import Loop
 
 JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
+WORD_JAM_COUNTS = (*JAM_COUNTS, 12)  # where a loop runs words: the sums of a bias are the same for all rows
 PAIR_COUNTS = (2, 3, 4, 6, 8)  # the counts for each of two jammed loops
 VECTOR_COUNTS = (1, 2, 3, 4)
 MAX_STRIP_VECTORS = 16  # the longest block of iterations that is as long as a dependence's distance
@@ -191,7 +192,7 @@ class LegalTilings:
             wide = replace(base, vectors=vectors, interleaved=vectors > 1 and bool(self._model.interleaved))
             yield wide
             for loop in jammed:
-                for count in JAM_COUNTS:
+                for count in JAM_COUNTS if base.word is None else WORD_JAM_COUNTS:
                     if count <= self._model.trips[loop] and vectors * count <= limit:
                         yield replace(wide, jams=((loop, count),))
             for a, b in combinations(jammed, 2):

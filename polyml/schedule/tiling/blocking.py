@@ -22,6 +22,7 @@ from polyml.schedule.analysis.loop_roles import LoopRole
 
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
 ROW_COUNTS = (8, 7, 6, 5, 4, 3)  # rows of a register tile
+BYTES_ROW_COUNTS = (12, *ROW_COUNTS)  # the same for operands of bytes, of which a word is four, with what all rows share for a bias
 FIRST_SHARE = 60  # percent of the first cache that the rows of a register tile fill
 SECOND_SHARE = 50  # percent of the second cache that the block of columns fills
 LEAST_DEPTH = 16  # iterations of the depth that a block has at least
@@ -93,11 +94,12 @@ class Blocks:
 class BlockingSetting:
     """The machine and the limits by which block sizes are chosen.
 
-    element_bytes: size of an operand's element.
+    element_bytes: size of the largest element, which decides how many a vector has.
     machine: the CPU, whose caches, registers and cores count.
     parallel: whether threads may share a loop.
     products: how many products are added in each step, as in C[i,j] += A[i,k]*B[k,j] + D[i,k]*E[k,j].
     grain: a power of two; tile sizes divide it or are multiples of it, so that no tile crosses a border between slabs of that size.
+    operand_bytes: size of an element of the operands, which fill the caches, where it is less than `element_bytes`; else 0.
     """
 
     element_bytes: int
@@ -105,6 +107,7 @@ class BlockingSetting:
     parallel: bool
     products: int = 1
     grain: int = 1
+    operand_bytes: int = 0
 
 
 def blocks(axes: Sequence[ContractionAxis], setting: BlockingSetting) -> Blocks:
@@ -158,9 +161,10 @@ class _BlockChoice:
     def __init__(self, axes: Sequence[ContractionAxis], setting: BlockingSetting):
         machine, element_bytes, grain = setting.machine, setting.element_bytes, setting.grain
         self._grain = grain
-        self._bytes, self._machine = element_bytes * setting.products, machine  # of each step of the depth, per row or column
+        self._bytes = (setting.operand_bytes or element_bytes) * setting.products  # of each step of the depth, per row or column
+        self._machine = machine
         self._threads = machine.cores if setting.parallel else 1
-        self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // element_bytes
+        self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // (setting.operand_bytes or element_bytes)
         once = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]
         by_role = {role: [a for a in axes if a.role is role and a not in once] for role in LoopRole}
         (panel,) = by_role[LoopRole.PANEL]
@@ -172,7 +176,8 @@ class _BlockChoice:
         vectors = ceil(panel.count / self._lanes)
         self._width = self._lanes * (vectors if vectors == 1 or vectors == 3 and grain == 1 else PANEL_VECTORS)
         vectors = self._width // self._lanes
-        fitting = [n for n in ROW_COUNTS if (n + 1) * vectors + 2 <= machine.vector_registers and self._grained(n) == n]
+        counts = BYTES_ROW_COUNTS if setting.operand_bytes == 1 else ROW_COUNTS
+        fitting = [n for n in counts if (n + 1) * vectors + 2 <= machine.vector_registers and self._grained(n) == n]
         self._height = max(fitting, key=lambda n: _efficiency(row.count, n))
         self._steps: dict[str, int] = {}
 

@@ -299,11 +299,11 @@ class _ContractionLayout:
 
     def _blocks(self, found: Contraction) -> Blocks:
         """Returns the loops and block sizes of a contraction."""
-        arrays = [self._setting.scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
-        size_bytes = max(a.element.size_bytes for a in arrays)
+        setting = self._setting
         moving = [a for a in found.main.reads if a.subscripts and not is_same_element(a, found.main.write)]
-        setting, products = self._setting, max(1, len(moving) // 2)
-        return blocks(found.axes, BlockingSetting(size_bytes, setting.machine, setting.parallel, products, setting.grain))
+        sizes = {a: setting.scop.arrays[a.array].element.size_bytes for a in accesses(found.main) if a.subscripts}
+        wanted = BlockingSetting(max(sizes.values()), setting.machine, setting.parallel, max(1, len(moving) // 2), setting.grain)
+        return blocks(found.axes, replace(wanted, operand_bytes=max((sizes[a] for a in moving), default=0)))
 
     def _laid_out(self, found: Contraction) -> Tree:
         """Returns the blocked loops of a contraction and its companions as a tree; adds to the notes and the statements found."""

@@ -176,6 +176,15 @@ def test_a_named_machine_gets_its_instructions(machine, left, right, instruction
     assert bool(instruction) == bool(re.search(rf"\t({instruction or 'vpdpbusd|sdot'})\t", text))
 
 
+@pytest.mark.parametrize("kernel, kind, rows", [(loops, "int8", 12), (loops, "int16", 8), (halves, "bfloat16", 8)])
+def test_a_register_tile_is_as_wide_as_a_panel_and_bytes_have_tall_ones(kernel, kind, rows):
+    """A narrower one would read every second cache line of the panel; twelve rows share the sums of a bias."""
+    A, sums = np.zeros((1024, 1024), kind), np.zeros((1024, 1024), "float32" if kind == "bfloat16" else "int32")
+    notes = compiled(kernel, [A, A, sums], catalogue.processor("zen4")).artifact.notes
+    assert re.search(rf"c\d+ by {rows}, c\d+ by 2 x 16 lanes, c\d+ by words of", "\n".join(notes))
+    assert f"rows of a register tile: {rows} x 1024" in "\n".join(notes)
+
+
 @pytest.mark.parametrize("machine", ["zen4", "neoverse-v1"])
 @pytest.mark.parametrize("left, right", [("int8", "int8"), ("uint8", "uint8")])
 def test_loops_of_words_mean_what_the_loops_without_them_do(machine, left, right):

@@ -123,6 +123,16 @@ def test_rows_of_a_tile_fit_the_first_cache_and_a_block_of_columns_the_second(na
     assert block["k"] * block["i"] * element_bytes <= slack * host.cache(3).size_bytes
 
 
+@pytest.mark.parametrize("operand_bytes", [1, 2])
+def test_blocks_are_deeper_where_operands_are_smaller_than_sums(operand_bytes):
+    axes = (ContractionAxis("i", R, 4000, 1), ContractionAxis("j", P, 4000, 0), ContractionAxis("k", D, 4000, parallel=False))
+    setting = BlockingSetting(4, catalogue.processor("zen4"), parallel=False)
+    wide, narrow = (dict(blocks(axes, each).outer)["k"] for each in (setting, replace(setting, operand_bytes=operand_bytes)))
+    height = dict(blocks(axes, replace(setting, operand_bytes=operand_bytes)).inner)["i"]
+    assert wide < narrow and narrow * height * operand_bytes <= setting.machine.cache(1).size_bytes
+    assert height == (12 if operand_bytes == 1 else 8)
+
+
 def test_a_small_product_is_one_block():
     axes = (ContractionAxis("i", R, 40, 1), ContractionAxis("j", P, 40, 0), ContractionAxis("k", D, 40, parallel=False))
     made = blocks(axes, BlockingSetting(8, AVX2, parallel=False))
