@@ -109,6 +109,7 @@ QUICK = frozenset(
     schedule/affine/test_isl_options.py
     schedule/affine/test_scheduler.py
     schedule/affine/test_shift.py
+    schedule/analysis/test_free_updates.py
     schedule/analysis/test_loop_roles.py
     schedule/gpu/test_mapping.py
     schedule/gpu/test_tile_choice.py

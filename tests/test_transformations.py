@@ -71,6 +71,11 @@ def shortest(A):
         A[:] = np.minimum(A, np.add.outer(A[:, k], A[k]))
 
 
+def summed(A, B):
+    P = A @ B
+    return np.sum(P * P)
+
+
 @pytest.mark.parametrize(
     "function, arguments, threads, there, absent",
     [
@@ -84,6 +89,8 @@ def shortest(A):
         (centred, 1, 1, {"expansion"}, {"skew", "parallel", "pack"}),
         (mirrored, 1, 1, {"index-set split"}, {"skew", "pack"}),
         (copied_twice, 1, 1, {"fuse", "vectorise"}, {"skew", "index-set split", "pack"}),
+        (summed, 2, 2, {"row strips", "sums over strips"}, {"skew", "update chain"}),
+        (product, 2, 2, {"tile"}, {"row strips", "sums over strips"}),
         (seidel, 1, 1, set(), {"pack", "index-set split", "parallel"}),
     ],
 )

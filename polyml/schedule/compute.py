@@ -29,6 +29,7 @@ from polyml.schedule.affine.distribution import in_sequence
 from polyml.schedule.affine.scheduler import affine_schedule, components, in_source_order
 from polyml.schedule.affine.traffic_fusion import FusionSetting
 from polyml.schedule.analysis.contraction_roles import has_contraction
+from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.traffic import Traffic, nests
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tiling.blocked_factorization import SLAB, Slabs, in_slabs, middle, restricted, solve
@@ -248,7 +249,8 @@ class _Planner:
         try:
             with budget(STRIP_OPERATIONS):
                 limits = request.machine, request.parallel
-                return apply(in_strips, whole.tree, whole.scop, whole.dependences, limits, request.sizes, lay_out)
+                updates = FreeUpdates(whole.scop, whole.dependences, self._reductions_of(whole.scop))
+                return apply(in_strips, whole.tree, whole.scop, updates, limits, request.sizes, lay_out)
         except BudgetExceeded as problem:
             return Stripped(None, (f"no strips of rows: {problem}",))
 

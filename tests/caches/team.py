@@ -60,7 +60,7 @@ class _Team(_Walk):
             number = self.count * (4 if emit.is_short(self.program, node) else 1)
             ends = [first + s * units // number * together for s in range(number + 1)]
             return [(s % self.count, ends[s], min(ends[s + 1] - 1, last)) for s in range(number)]
-        if is_uneven(node):
+        if is_uneven(node, self.program.thread):
             return [(n % self.count, first + n * node.step, first + n * node.step) for n in range(count)]
         ends = [first + s * count // self.count * node.step for s in range(self.count + 1)]
         return [(s, ends[s], ends[s + 1] - 1) for s in range(self.count)]

@@ -117,6 +117,31 @@ def rows_of_products(rng: random.Random) -> Made:
     return "\n".join(body), _arrays(e, A="N,K", B="K,M", C="M,N", D="N,N")
 
 
+def sums_over_rows(rng: random.Random) -> Made:
+    """A product whose rows are changed and then add to what does not move with them: a number, a row, or another product."""
+    e = _element(rng)
+    name = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}[e]
+    body = ["def kernel(A, B, C, D, E):", "    N, M, K = A.shape[0], B.shape[1], A.shape[1]"]
+    body += [f"    T = np.empty((N, M), dtype=np.{name})"]
+    rows, elements, depth = ("i", "range(N)"), ("j", "range(M)"), ("k", "range(K)")
+    body += _nest([rows, elements], ["T[i, j] = 0", "for k in range(K):", "    T[i, j] += A[i, k] * B[k, j]"])
+    if rng.random() < 0.6:
+        change = ["T[i, j] = max(T[i, j], 0)", "T[i, j] -= A[i, 0]", "T[i, j] = T[i, j] * 2 - B[0, j]"]
+        body += _nest([rows, elements], [rng.choice(change)])
+    for _ in range(rng.randint(1, 3)):
+        update = rng.choice(
+            ["C[j] += T[i, j]", "C[j] = max(C[j], T[i, j])", "E[0] += T[i, j] * T[i, j]", "D[k, j] += A[i, k] * T[i, j]"]
+        )
+        loops = [rows, elements, *([depth] if "D" in update else [])]
+        rng.shuffle(loops)
+        if "C" in update and rng.random() < 0.5:
+            body += _nest([elements], [rng.choice(["C[j] = 0", f"C[j] *= {_half(e)}"])])
+        body += _nest(loops, [update])
+    if rng.random() < 0.5:
+        body += _nest([elements], ["C[j] += E[0]"])
+    return "\n".join(body), _arrays(e, A="N,K", B="K,M", C="M", D="K,M", E="1")
+
+
 def symmetric_update(rng: random.Random) -> Made:
     e = _element(rng)
     inclusive = rng.choice(["i + 1", "i"])
@@ -760,7 +785,7 @@ def temporaries(rng: random.Random) -> Made:
 
 
 TEMPLATES = (
-    rows_of_products, rows_of_products,
+    rows_of_products, rows_of_products, sums_over_rows,
     fading,
     small_products, small_products,
     at_distance,

@@ -168,7 +168,7 @@ class _Tracer(ConstantBody):
         fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {threads}"), begin, after)
         fn.current = begin
         self._are_all_here = False
-        if not node.last and is_uneven(node):
+        if not node.last and is_uneven(node, self.module.program.thread):
             count = trips(self, node, lower, upper)
             self._deal(count, threads, lambda number: self._iteration(scalar, lower, number))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances, loops
 from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.loops import loop_bounds
@@ -70,7 +70,7 @@ class OutlinedLoop(Body):
         lower, upper = loop_bounds.ends(self, node)
         if node.last:
             self._even(lower, upper)
-        elif is_uneven(node):
+        elif is_uneven(node, self.module.program.thread):
             self._dynamic(lower, trips(self, node, lower, upper))
         else:
             part = equal_chunk(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares"))
@@ -157,10 +157,16 @@ def equal_chunk(body: Body, node: Loop, lower: str, count: str, share: tuple[str
     return start, fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {last}, {node.step}')}")
 
 
-def is_uneven(node: Loop) -> bool:
+def is_uneven(node: Loop, thread: str) -> bool:
     """Returns whether the loop's iterations are taken to differ in length: the bounds of two or more loops inside, or a guard's
     condition, depend on its variable. A single loop inside that does so is taken to run over a tile of constant size.
+
+    Where threads have partial results, each gets the same iterations in every run, so that results are the same too.
+
+    thread: the name that the program has for the number of the thread; "" where it has none.
     """
+    if thread and any(thread in each.names for instance in instances(node.body) for each in instance.point):
+        return False
     count = 0
     for inner in loops(node.body):
         if any(node.var in e.names for e in (*inner.lower, *inner.upper)):

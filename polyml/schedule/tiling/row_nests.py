@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import groupby
 
 import islpy as isl
 
@@ -40,6 +41,13 @@ class RowNest:
     def free(self) -> int:
         """Returns how many outermost loops carry no dependence."""
         return next((k for k, flag in enumerate(self.coincident) if not flag), len(self.coincident))
+
+    def turned(self) -> Iterator[RowNest]:
+        """Yields the nest with each of its other loops outermost, where its loops may be exchanged."""
+        for first in range(1, len(self.members)) if self.permutable else ():
+            order = [first, *(k for k in range(len(self.members)) if k != first)]
+            members, flags = tuple(self.members[k] for k in order), tuple(self.coincident[k] for k in order)
+            yield replace(self, members=members, coincident=flags)
 
     def inside(self, depth: int) -> Tree:
         """Returns the nest without its `depth` outermost loops, as a child of a sequence."""
@@ -81,6 +89,68 @@ def nests_of(
                 yield RowNest(inside, here, flags, permutable, below)
         return
     yield RowNest(domain, members, flags, permutable, child)
+
+
+def in_one_pass(domain: isl.UnionSet, node: Tree | None) -> list[tuple[isl.UnionSet, Tree | None]]:
+    """Returns the nests that a tree runs in tiles, so that they share one pass over an array (`traffic_fusion`), one by one without
+    the loop over tiles; the tree itself where it does not begin with such a loop.
+
+    domain, result: { S[i] }, the instances of each tree.
+    """
+    if node is None or "mark" not in node or "schedule" not in node["child"]:
+        return [(domain, node)]
+    inside = node["child"].get("child", {})
+    if "sequence" not in inside:
+        return [(domain, inside["child"])] if inside.get("mark") == POINT else [(domain, node)]
+    parts = [(domain.intersect(isl.UnionSet(part["filter"])), part.get("child")) for part in inside["sequence"]]
+    return [(where, part["child"] if part is not None and part.get("mark") == POINT else part) for where, part in parts]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A child of the outermost sequence, or a nest of one.
+
+    tree: what it is as a child of a sequence.
+    nests: the nest; () where it is none that may share strips.
+    position: of the child in the given sequence.
+    """
+
+    tree: Tree
+    nests: tuple[RowNest, ...]
+    position: int
+
+    @property
+    def names(self) -> list[str]:
+        return [name for nest in self.nests for name in nest.names]
+
+
+def parts_of(tree: Tree, position: int) -> Iterator[Part]:
+    """Yields the parts of a child of the outermost sequence: its nests, or itself where it has other nodes.
+
+    position: that of the child in the sequence.
+    """
+    domain = isl.UnionSet(tree["filter"])
+    found = [nest for where, node in in_one_pass(domain, tree.get("child")) for nest in nests_of(where, node, (), (), True)]
+    if None in found:
+        yield Part(tree, (), position)
+    else:
+        yield from (Part(nest.inside(0), (nest,), position) for nest in found if nest is not None)
+
+
+def children_of(made: Sequence[Part], given: Sequence[Tree], parts: Sequence[Part]) -> Iterator[Tree]:
+    """Yields the children of the new outermost sequence.
+
+    made: the parts that are in no strips, and strips, whose position is -1.
+    given, parts: the children of the given sequence, and the parts of all of them.
+    """
+    for position, group in groupby(made, key=lambda part: part.position):
+        own = list(group)
+        if position < 0:
+            yield from (part.tree for part in own)
+        elif len(own) == sum(part.position == position for part in parts):
+            yield given[position]
+        else:
+            yield from (part.tree for part in own)
 
 
 def in_rows(parts: Sequence[Tree]) -> Iterator[Tree]:

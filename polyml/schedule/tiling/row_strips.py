@@ -7,28 +7,28 @@
 No dependence leads from one row to another, so each strip runs all nests before the next strip begins, and what they hand on (S)
 remains in the second cache; `codegen.passes.privatize` gives it memory for a strip of each thread. A strip has as many rows as fit
 there. Inside a strip, products have their blocks and their companions as anywhere else. What no dependence ties to rows (a norm of
-the columns that a product reads) runs before the strips.
+the columns that a product reads) runs before the strips. Where the order of updates is free, rows may add to the same results
+(sums of columns, a product over the rows): each strip adds the part of its rows, in partial results of each thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from math import prod
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.machines.cpu import CpuMachine
-from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Role, Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
+from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.tiling.contraction_axes import RowStrips
-from polyml.schedule.tiling.row_nests import RowNest, domain_of, in_rows, iterator_of, nests_of, shared_loop
-from polyml.schedule.tree.bands import PARALLEL, TILE, names_in, together
+from polyml.schedule.tiling.row_nests import Part, RowNest, children_of, domain_of, in_rows, iterator_of, parts_of, shared_loop
+from polyml.schedule.tree.bands import TILE, names_in, parallel_mark, together
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
@@ -36,6 +36,8 @@ LEAST_SHARE = 15  # percent of it that is handed on at least
 LARGEST, LEAST = 256, 16  # rows of a strip
 STRIPS = 4  # for each thread, where strips then have rows enough for a product (FEW)
 FEW = 32
+FRESH_SHARE = 6  # percent of what strips move that the memory for a strip of what is handed on adds at most
+JOINING = 3  # times that each thread's partial results move: set to zero, updated, added up
 GAIN = 0.95  # bytes of nests in strips over those of separate ones, from which on there are no strips
 
 _LayOut = Callable[[RowStrips, isl.Schedule], "tuple[isl.Schedule, tuple[str, ...]]"]
@@ -56,13 +58,14 @@ class Stripped:
 def in_strips(
     schedule: isl.Schedule,
     scop: Scop,
-    dependences: Dependences,
+    updates: FreeUpdates,
     limits: tuple[CpuMachine, bool],
     sizes: Mapping[str, int],
     lay_out: _LayOut,
 ) -> Stripped:
     """Returns the schedule with products and their neighbours in shared loops over strips of rows, where that saves traffic.
 
+    updates: the dependences, and which of them are among updates of reductions.
     limits: the machine, and whether loops may go to threads.
     sizes: values of parameters to choose by.
     lay_out: from the nests of a group in their order, inside a strip, to the schedule with products in blocks, and notes.
@@ -72,72 +75,41 @@ def in_strips(
     tree = parse_tree(str(schedule))
     top = tree.get("child", {})
     given = top["sequence"] if "sequence" in top else [{"filter": str(schedule.get_domain()), "child": top}]
-    search = _StripSearch(scop, dependences, Traffic(scop, sizes), *limits)
-    parts = [part for position, child in enumerate(given) for part in _parts(child, position)]
-    made: list[_Part] = []
+    search, adding = (_StripSearch(scop, updates, Traffic(scop, sizes), *limits, adds) for adds in (False, True))
+    parts = [part for position, child in enumerate(given) for part in parts_of(child, position)]
+    made: list[Part] = []
     notes: list[str] = []
     start = 0
     while start < len(parts):
-        found = search.best(parts[start:])
-        strips = None if found is None else search.strips(found, lay_out)
+        groups = ((group, search.strips(group, lay_out)) for group in _groups(parts[start:], search, adding))
+        found, strips = next((pair for pair in groups if pair[1] is not None), (None, None))
         if found is None or strips is None:
             made.append(parts[start])
             start += 1
             continue
-        made += [*found.before, _Part(strips[0], (), -1)]
+        made += [*found.before, Part(strips[0], (), -1)]
         notes += strips[1]
         start += len(found.before) + len(found.parts)
     if not notes:
         return Stripped(None)
-    children = list(_children(made, given, parts))
+    children = list(children_of(made, given, parts))
     child = children[0]["child"] if len(children) == 1 else {"sequence": children}
     return Stripped(isl.Schedule(print_tree({**tree, "child": child})), tuple(notes))
 
 
-def _parts(tree: Tree, position: int) -> Iterator[_Part]:
-    """Yields the parts of a child of the outermost sequence: its nests, or itself where it has other nodes.
+def _groups(parts: Sequence[Part], search: _StripSearch, adding: _StripSearch) -> list[_Group]:
+    """Returns the groups that begin with the first part and save enough bytes, the one that saves most first: the longest whose
+    rows do not depend on each other, and the longest whose rows may also add to the same results.
 
-    position: that of the child in the sequence.
+    search, adding: the searches for the one and the other.
     """
-    found = list(nests_of(isl.UnionSet(tree["filter"]), tree.get("child"), (), (), True))
-    if None in found:
-        yield _Part(tree, (), position)
-    else:
-        yield from (_Part(nest.inside(0), (nest,), position) for nest in found if nest is not None)
-
-
-def _children(made: Sequence[_Part], given: Sequence[Tree], parts: Sequence[_Part]) -> Iterator[Tree]:
-    """Yields the children of the new outermost sequence.
-
-    made: the parts that are in no strips, and strips, whose position is -1.
-    given, parts: the children of the given sequence, and the parts of all of them.
-    """
-    for position, group in groupby(made, key=lambda part: part.position):
-        own = list(group)
-        if position < 0:
-            yield from (part.tree for part in own)
-        elif len(own) == sum(part.position == position for part in parts):
-            yield given[position]
-        else:
-            yield from (part.tree for part in own)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A child of the outermost sequence, or a nest of one.
-
-    tree: what it is as a child of a sequence.
-    nests: the nest; () where it is none that may share strips.
-    position: of the child in the given sequence.
-    """
-
-    tree: Tree
-    nests: tuple[RowNest, ...]
-    position: int
-
-    @property
-    def names(self) -> list[str]:
-        return [name for nest in self.nests for name in nest.names]
+    group = search.longest(parts)
+    found = [search.counted(group)]
+    others = parts[len(group.before) + len(group.parts) :] if search.pays(found[0]) else parts[1:]
+    if any(adding.adds(part) for part in others):
+        longer = adding.longest(parts)
+        found += [adding.counted(longer)] if len(longer.parts) > len(group.parts) or not search.pays(found[0]) else []
+    return sorted(filter(search.pays, found), key=lambda each: each.moved - each.separate)
 
 
 @dataclass(frozen=True)
@@ -148,14 +120,16 @@ class _Group:
     depth: how many outermost loops all nests share: the last of them is the one over rows.
     shared: arrays that one of the nests writes and others access, and that move with the rows.
     arrays: local ones among them that no other statement accesses.
+    partial: for each shared loop, the arrays of which threads would have partial results.
     separate, moved: bytes that the nests move apart, and in strips.
     """
 
-    parts: tuple[_Part, ...]
-    before: tuple[_Part, ...] = ()
+    parts: tuple[Part, ...]
+    before: tuple[Part, ...] = ()
     depth: int = 0
     shared: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    partial: tuple[tuple[str, ...], ...] = ()
     separate: int = 0
     moved: int = 0
 
@@ -170,30 +144,53 @@ class _StripSearch:
 
     traffic: the bytes that nests move at the sizes of the call.
     parallel: whether loops may go to threads.
+    adding: whether shared loops may carry updates of reductions, so that each strip adds the part of its rows.
     _known: how many loops two parts can share, by their identities.
+    _turned: nests with each of their loops outermost, by the identity of their part.
     """
 
     scop: Scop
-    dependences: Dependences
+    updates: FreeUpdates
     traffic: Traffic
     machine: CpuMachine
     parallel: bool
+    adding: bool = False
     _known: dict[tuple[int, int], int] = field(default_factory=dict)
+    _turned: dict[int, tuple[Part, ...]] = field(default_factory=dict)
 
-    def best(self, parts: Sequence[_Part]) -> _Group | None:
-        """Returns the longest group that begins with the first part; None where it has no product, or does not save enough bytes."""
+    def pays(self, group: _Group) -> bool:
+        """Returns whether a group has a product, hands on an array, and saves enough bytes; what it adds to, it does not read."""
+        names = [name for part in group.parts for name in part.names]
+        if not any(may_be_contraction(self.scop.statements[name]) for name in names):
+            return False
+        only = all(self.updates.only_in(names, arrays) for arrays in group.partial)
+        return bool(group.shared) and group.moved < GAIN * group.separate and only
+
+    def longest(self, parts: Sequence[Part]) -> _Group:
+        """Returns the longest group that begins with the first part."""
         group = _Group(())
         for part in parts:
-            grown = self._with_part(group, part)
-            if grown is None:
+            ways = [grown for each in self._ways(part) if (grown := self._with_part(group, each)) is not None]
+            if not ways:
                 break
-            group = grown
-        if not any(may_be_contraction(self.scop.statements[name]) for part in group.parts for name in part.names):
-            return None
-        found = self._counted(group)
-        return found if found.shared and found.moved < GAIN * found.separate else None
+            group = min(ways, key=lambda way: sum(self.traffic.of(p.names) for p in way.before))
+        return group
 
-    def _with_part(self, group: _Group, part: _Part) -> _Group | None:
+    def adds(self, part: Part) -> bool:
+        """Returns whether a part is a nest some of whose loops carry updates that are free in order."""
+        return any(nest.free < len(nest.members) for nest in part.nests) and self.updates.updates(part.names)
+
+    def _ways(self, part: Part) -> tuple[Part, ...]:
+        """Returns the part; where shared loops may carry updates, also with each of the other loops of its nest outermost."""
+        if not self.adding or not self.adds(part):
+            return (part,)
+        if id(part) not in self._turned:
+            (nest,) = part.nests
+            turned = (replace(part, tree=other.inside(0), nests=(other,)) for other in nest.turned())
+            self._turned[id(part)] = (part, *turned)
+        return self._turned[id(part)]
+
+    def _with_part(self, group: _Group, part: Part) -> _Group | None:
         """Returns the group with one more part; None where they cannot share a loop.
 
         Parts of the group that no other one needs, and that stand in the way, run before all strips.
@@ -212,23 +209,24 @@ class _StripSearch:
             depth = self._depth(parts)
         return replace(group, parts=tuple(parts), before=tuple(before), depth=depth)
 
-    def _needs(self, part: _Part, others: Sequence[_Part]) -> bool:
+    def _needs(self, part: Part, others: Sequence[Part]) -> bool:
         """Returns whether a statement of the part depends on one of the others."""
         mine, theirs = domain_of(part.nests), domain_of([nest for other in others for nest in other.nests])
-        return not self.dependences.validity.intersect_domain(theirs).intersect_range(mine).is_empty()
+        return not self.updates.every.intersect_domain(theirs).intersect_range(mine).is_empty()
 
-    def _depth(self, parts: Sequence[_Part]) -> int:
+    def _depth(self, parts: Sequence[Part]) -> int:
         """Returns how many outermost loops all nests of the parts can share: along these every dependence has distance zero."""
         *before, last = parts
         return min(self._between(part, last) for part in (*before, last))
 
-    def _between(self, part: _Part, other: _Part) -> int:
+    def _between(self, part: Part, other: Part) -> int:
         """Returns how many outermost loops the nests of two parts, or of one part and itself, can share."""
         key = id(part), id(other)
         if key not in self._known:
             nests = part.nests if part is other else (*part.nests, *other.nests)
             mine, theirs = domain_of(part.nests), domain_of(other.nests)
-            pairs = self.dependences.validity.intersect_domain(mine).intersect_range(theirs)
+            every = self.updates.kept if self.adding else self.updates.every
+            pairs = every.intersect_domain(mine).intersect_range(theirs)
             depth = 0
             while depth < min(map(self._free, nests)) and self._is_shared(nests, depth, pairs):
                 depth += 1
@@ -238,7 +236,9 @@ class _StripSearch:
     def _free(self, nest: RowNest) -> int:
         """Returns how many outermost loops of a nest may be shared: those that carry no dependence, and of a product all but two."""
         statements = map(self.scop.statements.__getitem__, nest.names)
-        return min([nest.free, *(len(s.iterators) - 2 for s in statements if may_be_contraction(s))])
+        return min(
+            [len(nest.members) if self.adding else nest.free, *(len(s.iterators) - 2 for s in statements if may_be_contraction(s))]
+        )
 
     def _is_shared(self, nests: Sequence[RowNest], k: int, pairs: isl.UnionMap) -> bool:
         """Returns whether loop number `k` of all nests follows one iterator, and no pair of the dependences moves along it."""
@@ -247,7 +247,7 @@ class _StripSearch:
         loop = together([shared_loop(nests, k)])
         return pairs.lex_lt_at_multi_union_pw_aff(loop).is_empty() and pairs.lex_gt_at_multi_union_pw_aff(loop).is_empty()
 
-    def _counted(self, group: _Group) -> _Group:
+    def counted(self, group: _Group) -> _Group:
         """Returns the group with the arrays that it hands on and the bytes that it moves."""
         names = [name for part in group.parts for name in part.names]
         users: dict[str, set[str]] = {}
@@ -262,7 +262,10 @@ class _StripSearch:
         own = (name for name in shared if self.scop.arrays[name].role is Role.LOCAL and name not in results)
         arrays = tuple(name for name in own if users[name] <= {*names})
         separate = sum(self.traffic.of(nest.names) for nest in group.nests)
-        return replace(group, shared=shared, arrays=arrays, separate=separate, moved=self.traffic.of(names, arrays))
+        partial = tuple(self.updates.carried(names, shared_loop(group.nests, k)) for k in range(group.depth))
+        joined = sum(map(self.traffic.array_bytes, {array for each in partial for array in each}))
+        moved = self.traffic.of(names, arrays) + (JOINING * self.machine.cores * joined if self.parallel else 0)
+        return replace(group, shared=shared, arrays=arrays, partial=partial, separate=separate, moved=moved)
 
     def strips(self, group: _Group, lay_out: _LayOut) -> tuple[Tree, list[str]] | None:
         """Returns the group in a loop over strips as a child of the outermost sequence, and notes; None where strips do not pay, or
@@ -294,7 +297,7 @@ class _StripSearch:
             loop, size = shared_loop(nests, k), isl.Val(rows)
             starts = loop if k < last else loop.scale_down_val(size).floor().scale_val(size)
             flags = {"permutable": 1, "coincident": [1], "options": "{ atomic[0] }"}
-            mark = PARALLEL if self.parallel and k == shared else TILE
+            mark = parallel_mark(group.partial[k]) if self.parallel and k == shared else TILE
             tree = {"mark": mark, "child": {"schedule": str(together([starts])), **flags, "child": tree}}
         return {"filter": str(domain_of(nests)), "child": tree}, [self._note(group, rows), *(f"  {note}" for note in notes)]
 
@@ -321,6 +324,9 @@ class _StripSearch:
         fitting = second * SECOND_SHARE // 100 * prod(extents) // handed
         rows = 1 << max(min(fitting, LARGEST), LEAST).bit_length() - 1
         while rows > FEW and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
+            rows //= 2
+        fresh = sum(map(self.traffic.array_bytes, group.arrays))
+        while rows > LEAST and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
             rows //= 2
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
         again = sum(map(self.traffic.array_bytes, self._others(group)))
@@ -354,4 +360,6 @@ class _StripSearch:
         names = sorted(name for nest in group.nests for name in nest.names)
         arrays = [self.scop.arrays[a].source_name or a for a in group.shared]
         handed = f"in which {', '.join(arrays)} stay{'s' if len(arrays) == 1 else ''} in the second cache"
-        return f"{', '.join(names)}: strips of {rows} rows, {handed}: {group.moved:,} bytes instead of {group.separate:,}"
+        adding = sorted({self.scop.arrays[a].source_name or a for each in group.partial for a in each})
+        added = f" and which add to {', '.join(adding)}" if adding else ""
+        return f"{', '.join(names)}: strips of {rows} rows, {handed}{added}: {group.moved:,} bytes instead of {group.separate:,}"

@@ -23,6 +23,7 @@ from itertools import count
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.codegen.analysis.access_conflicts import Enclosing
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, Window, with_body
 from polyml.codegen.passes.packing import choose
@@ -275,7 +276,7 @@ class _Packer:
             if copy.panel is not None:
                 taken = {*iterators, *self._given.scop.params, *(p.name for p in self._given.scop.parameters)}
                 iterators = (*iterators, next(name for n in count() if (name := f"panel{n}") not in taken))
-                subscripts = _in_panels(subscripts, made, statement, iterators, copy.panel.step)
+                subscripts = _in_panels(subscripts, made, iterators, copy.panel.step)
             reads[read] = access_to(copy.name, tuple(subscripts))
         return replace(statement, name=made, iterators=iterators, reads=tuple(reads), value=value)
 
@@ -313,22 +314,25 @@ def tile_chain(loop: Loop) -> tuple[Loop, ...]:
     return tuple(chain)
 
 
-def _in_panels(
-    subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int
-) -> list[isl.PwAff]:
+def _in_panels(subscripts: list[isl.PwAff], made: str, iterators: tuple[str, ...], width: int) -> list[isl.PwAff]:
     """Returns the subscripts of an element in a copy with panels: the panel's number, then the other dimensions, then the offset in
     the panel.
 
-    subscripts: those without panels, in the order of the copy.
+    subscripts: those without panels, in the order of the copy; the statements that they belong to may have fewer iterators, as
+        each pass that adds some (panels, threads) adds them at the end.
     made: the name of the new statement.
-    statement: the statement that it is made from.
     iterators: of the new statement; the last one is the start of a panel.
     width: of a panel, in elements.
     """
     all_ = ", ".join(iterators)
-    onto = isl.MultiAff(f"{{ {made}[{all_}] -> {statement.domain.get_tuple_name()}[{', '.join(statement.iterators)}] }}")
+
+    def here(subscript: isl.PwAff) -> isl.PwAff:
+        given = subscript.domain()
+        own = iterators[: polyhedra.dimensions(given)]
+        return subscript.pullback_multi_aff(isl.MultiAff(f"{{ {made}[{all_}] -> {given.get_tuple_name()}[{', '.join(own)}] }}"))
+
     start = isl.PwAff(f"{{ {made}[{all_}] -> [({iterators[-1]})] }}")
-    *others, last = (e.pullback_multi_aff(onto) for e in subscripts)
+    *others, last = map(here, subscripts)
     return [start.scale_down_val(isl.Val(width)).floor(), *others, last.sub(start)]
 
 
