@@ -51,10 +51,14 @@ NO_STRIDE = Stride(StrideKind.INVARIANT)
 
 @dataclass(frozen=True)
 class AccessStrides:
-    """An access of a nest, with its stride along each loop of the perfect nest, outermost first."""
+    """An access of a nest, with its stride along each loop of the perfect nest, outermost first.
+
+    in_words: whether the array has words (`Window.word`).
+    """
 
     access: NestAccess
     strides: tuple[Stride, ...]
+    in_words: bool = False
 
     @property
     def array(self) -> str:
@@ -68,11 +72,9 @@ class AccessStrides:
         """
         window = nest.program.windows.get(access.array)
         if window is not None and window.word > 1:
-            strides = tuple(_stride_in_words(access.subscripts, loop.var) for loop in nest.chain)
-        else:
-            unit = unit_dims.get(access.array)
-            strides = tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain)
-        return AccessStrides(access, strides)
+            return AccessStrides(access, tuple(_stride_in_words(access.subscripts, loop.var) for loop in nest.chain), in_words=True)
+        unit = unit_dims.get(access.array)
+        return AccessStrides(access, tuple(_stride(access.subscripts, loop.var, unit) for loop in nest.chain))
 
     def reads_on(self, nest: LoopNest, innermost: int | None, vector: int | None, count: int) -> bool:
         """Returns whether each iteration of loop number `innermost` accesses what follows in memory on what the one before accessed:

@@ -208,7 +208,8 @@ class CostModel:
             move = access.strides[loop]
             if not move.is_invariant:
                 number *= count
-                lines *= -(-count // tiling.lanes) if move.is_unit else count
+                is_near = move.is_unit or access.in_words and tiling.word is not None
+                lines *= -(-count // tiling.lanes) if is_near else count
         if not lane.is_invariant:
             number *= tiling.vectors
             lines *= tiling.vectors * (tiling.lanes if self._leaves_rows(access, tiling) else 1)

@@ -188,7 +188,7 @@ class MemoryEmitter:
         """Emits the load of so many neighbours, of which the location is the first one, as one integer, and returns it."""
         element = self._body.scop.arrays[location.array].element
         kind = {16: U16, 32: U32, 64: U64}[length * element.bits]
-        address = self._body.pointer(location.array, location.subscripts)
+        address = self._body.pointer(location.array, location.subscripts, begins_word=self.word(location.array) > 1)
         return SsaValue(self._fn.emit(f"load {memory_type(kind)}, ptr {address}, align {self._alignment(location.array)}"), kind)
 
     def load_words(self, location: Location, length: int) -> str:

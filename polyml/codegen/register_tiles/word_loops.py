@@ -36,8 +36,10 @@ def _of_sums(nest: LoopNest, statement: Statement, machine: CpuMachine) -> Itera
         loop, vector, length = place
         way = use(machine, term.result, term.type_of(read), term.type_of(other))
         shared, written = _subscripts(nest, other), _subscripts(nest, len(statement.reads))
-        fixed = all(nest.chain[loop].var not in e.names for e in written)
-        if way is not None and way.instruction.length == length and fixed and _is_shared(nest, shared, loop, vector):
+        fixed = all(nest.chain[loop].var not in e.names for e in written) and nest.chain[vector].var in written[-1].names
+        if way is None or way.instruction.length != length or not fixed or not _is_shared(nest, shared, loop, vector):
+            continue
+        if _in_same_words(nest, statement.reads[other].array, shared, loop, length):
             yield WordLoop(loop, vector, length, machine.vector_bytes // term.result.size_bytes, way)
 
 
@@ -47,6 +49,15 @@ def _is_shared(nest: LoopNest, subscripts: tuple[Affine, ...], loop: int, vector
     return not any(nest.chain[vector].var in e.names for e in subscripts) and sorted(map(str, moves)) == sorted(
         ["1", *["0"] * (len(moves) - 1)]
     )
+
+
+def _in_same_words(nest: LoopNest, array: str, subscripts: tuple[Affine, ...], loop: int, length: int) -> bool:
+    """Returns whether an array of shared factors has no words, or whole ones of this length along the loop."""
+    window = nest.program.windows.get(array)
+    if window is None or window.word == 1:
+        return True
+    place = _place(nest, array, subscripts)
+    return place is not None and (place[0], place[2]) == (loop, length)
 
 
 def _of_copies(nest: LoopNest, statement: Statement, machine: CpuMachine) -> Iterator[WordLoop]:

@@ -1,6 +1,7 @@
 """Sums of products of small numbers by instructions: what NumPy computes, on whole words and what is left over of them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,6 +177,14 @@ def test_a_named_machine_gets_its_instructions(machine, left, right, instruction
     assert bool(instruction) == bool(re.search(rf"\t({instruction or 'vpdpbusd|sdot'})\t", text))
 
 
+def test_an_operand_whose_rows_lie_across_the_sum_is_copied_in_words_too():
+    """Its rows are then read as they are stored; element by element, a transposition takes a fifth of the product's time."""
+    A, C = np.zeros((256, 256), np.int8), np.zeros((256, 256), np.int32)
+    for kernel, wanted in ((loops, {"B": 4}), (turned, {"A": 4, "B": 4})):
+        windows = compiled(kernel, [A, A, C], replace(catalogue.processor("zen4"), cores=2)).program.windows
+        assert {name[0]: window.word for name, window in windows.items() if window.word > 1} == wanted
+
+
 @pytest.mark.parametrize("kernel, kind, rows", [(loops, "int8", 12), (loops, "int16", 8), (halves, "bfloat16", 8)])
 def test_a_register_tile_is_as_wide_as_a_panel_and_bytes_have_tall_ones(kernel, kind, rows):
     """A narrower one would read every second cache line of the panel; twelve rows share the sums of a bias."""
@@ -185,16 +194,19 @@ def test_a_register_tile_is_as_wide_as_a_panel_and_bytes_have_tall_ones(kernel, 
     assert f"rows of a register tile: {rows} x 1024" in "\n".join(notes)
 
 
+@pytest.mark.parametrize("kernel", [loops, turned])
 @pytest.mark.parametrize("machine", ["zen4", "neoverse-v1"])
 @pytest.mark.parametrize("left, right", [("int8", "int8"), ("uint8", "uint8")])
-def test_loops_of_words_mean_what_the_loops_without_them_do(machine, left, right):
+def test_loops_of_words_mean_what_the_loops_without_them_do(machine, left, right, kernel):
     """By the interpreter, which shares nothing with the instructions; the text reads back as the same loops."""
     rng = np.random.default_rng(3)
     A, B, C = numbers(rng, left, (58, 67)), numbers(rng, right, (67, 53)), numbers(rng, "int32", (58, 53))
-    program = compiled(loops, [np.zeros((256, 256), a.dtype) for a in (A, B, C)], catalogue.processor(machine), cache=False).program
+    program = compiled(
+        kernel, [np.zeros((256, 256), a.dtype) for a in (A, B, C)], replace(catalogue.processor(machine), cores=2), cache=False
+    ).program
     assert words(program)
     again = reader.parse(writer.text(program))
     assert (again.body, again.windows) == (program.body, program.windows)
     wanted = C + A.astype(np.int32) @ B.astype(np.int32)
-    run.run(again, {"A": A, "B": B, "C": C})
+    run.run(again, {"A": A if kernel is loops else np.ascontiguousarray(A.T), "B": B, "C": C})
     np.testing.assert_array_equal(C, wanted)

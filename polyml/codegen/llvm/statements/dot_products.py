@@ -4,7 +4,7 @@
     ->   C[i, j ... j + 15] = vpdpbusd(C[i, j ... j + 15], A[i, 0 ... 3] in all lanes, B[0 ... 3, j ... j + 15])
 
 Such a loop is also right as any other unrolled loop. It becomes one instruction where the elements of each operand are proved to lie
-side by side, so that words of them are loaded. The window of B has them so (`Window.word`), A's last dimension is k.
+side by side, so that words of them are loaded. The window of B has them so (`Window.word`), A's has too, or its last dimension is k.
 
 Where the instruction wants the shared numbers with the other sign (`DotUse.is_biased`), their highest bits are inverted, and the
 products of the bias with the other factors are summed up once for all sums of a column, and taken off behind the loop.
@@ -82,7 +82,7 @@ def _step(body: ElementAccess, locations: AccessLocations, node: Unroll, instanc
     use = named(node.word, copy.lanes, found.result, found.type_of(vector), found.type_of(shared))
     if use is None or use.instruction.length != node.count:
         return None
-    if not _in_vector(body, *words[vector], node.count) or not _side_by_side(body, *words[shared]):
+    if not _in_vector(body, *words[vector], node.count) or not _side_by_side(body, *words[shared], node.count):
         return None
     return DotStep(use, sums, words[vector][0], words[shared][0])
 
@@ -106,11 +106,14 @@ def _in_vector(body: ElementAccess, one: Location, other: Location, length: int)
     )
 
 
-def _side_by_side(body: ElementAccess, one: Location, other: Location) -> bool:
-    """Returns whether the second element follows the first one in memory."""
+def _side_by_side(body: ElementAccess, one: Location, other: Location, length: int) -> bool:
+    """Returns whether the second element follows the first one in memory, of a word of this length if the array has words."""
+    if body.memory.word(one.array) > 1:
+        moves, row = [b - a for a, b in zip(one.subscripts, other.subscripts)], len(one.subscripts) - 2
+        return body.memory.word(one.array) == length and moves == [Affine(int(d == row)) for d in range(row + 2)]
     strides = body.module.layout.strides(one.array)
     moved = [(stride, b - a) for stride, a, b in zip(strides, one.subscripts, other.subscripts) if b != a]
-    return body.memory.word(one.array) == 1 and moved == [(body.scop.arrays[one.array].element.size_bytes, Affine(1))]
+    return moved == [(body.scop.arrays[one.array].element.size_bytes, Affine(1))]
 
 
 class DotProducts:
@@ -246,7 +249,8 @@ class DotProducts:
 def _moved(body: ElementAccess, location: Location, place: int) -> tuple[Affine, ...]:
     """Returns the subscripts of the element that is `place` elements behind the location in memory."""
     size_bytes = body.scop.arrays[location.array].element.size_bytes
-    dim = body.module.layout.strides(location.array).index(size_bytes)
+    has_words = body.memory.word(location.array) > 1
+    dim = len(location.subscripts) - 2 if has_words else body.module.layout.strides(location.array).index(size_bytes)
     return tuple(e + place if d == dim else e for d, e in enumerate(location.subscripts))
 
 

@@ -1,6 +1,9 @@
 """Copies in words: where an instruction adds up products of several small numbers, the factors of each lane lie side by side.
 
 for k: for j: C[i, j] += int32(A[i, k])*int32(B[k, j])   ->   B_0[k, j] at [k - r, 4*j + r], r = k mod 4: a word for each j
+
+The factors that all lanes share are words too: neighbours in a copy's rows, or, where the array's rows lie across the sum (`A.T @ B`),
+in a copy in words like the other one, which is filled row by row.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from polyml.codegen.ir.program import Loop
 from polyml.codegen.passes.packing import storage
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
 from polyml.model.core.scop import Load
-from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.affine import variable
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ def in_words(context: PackingContext, copies: Sequence[TileCopy]) -> list[TileCo
         others = tuple(d for d in copy.order[:-1] if d != word.dim)
         made[number] = replace(copy, order=(*others, word.dim, copy.order[-1]), word=word.length)
         for place, other in enumerate(made):
-            if other is not made[number] and (dim := _shared_dim(context, copy, other, word.loop)) is not None:
-                made[place] = replace(other, order=(*(d for d in other.order if d != dim), dim), panel=None)
+            if other is not made[number]:
+                made[place] = _shared(context, copy, other, word)
     return made
 
 
@@ -89,7 +92,7 @@ def _word_of(context: PackingContext, copy: TileCopy, read: TileRead, copies: Se
             or any(loop.var in o.names for d, o in enumerate(subscripts) if d != dim)
         ):
             continue
-        if _begins_words(copy, read, loop, dim, length) and _lies_along(context, read, other, shared, loop.var, copies):
+        if _begins_words(copy, read, loop, dim, length) and _lies_along(context, read, other, loop.var, copies):
             return _Word(dim, length, loop.var)
     return None
 
@@ -109,32 +112,45 @@ def _begins_words(copy: TileCopy, read: TileRead, loop: Loop, dim: int, length: 
     )
 
 
-def _lies_along(
-    context: PackingContext, read: TileRead, other: int, shared: Sequence[Affine], loop: str, copies: Sequence[TileCopy]
-) -> bool:
+def _lies_along(context: PackingContext, read: TileRead, other: int, loop: str, copies: Sequence[TileCopy]) -> bool:
     """Returns whether the shared factors of successive iterations of the loop are neighbours in memory, or in their copy once its
     dimensions are reordered.
 
-    other: the position of the shared factor among the statement's reads. shared: its subscripts.
+    other: the position of the shared factor among the statement's reads.
     """
+    shared = context.tests.subscripts((read.statement.reads[other], read.instance))
     moving = [d for d, e in enumerate(shared) if loop in e.names]
     if len(moving) != 1 or shared[moving[0]].coefficient(loop) != 1:
         return False
     copy = next((c for c in copies for r in c.reads if (r.position, r.number) == (read.position, other)), None)
     if copy is None:
         return context.unit_dim(read.statement.reads[other].array) == moving[0]
-    return copy.word == 1 and (copy.order[-1] == moving[0] or len(copy.reads) == 1)
+    return copy.order[-2] == moving[0] if copy.word > 1 else copy.order[-1] == moving[0] or len(copy.reads) == 1
 
 
-def _shared_dim(context: PackingContext, copy: TileCopy, other: TileCopy, loop: str) -> int | None:
-    """Returns the dimension of the other copy along which the factors that lanes share go with the loop, if that is not the last one
-    in it; None if it is, or the other copy has no such factors.
+def _shared(context: PackingContext, copy: TileCopy, other: TileCopy, word: _Word) -> TileCopy:
+    """Returns another copy than the one in words, so stored that the factors which lanes share go along the words' loop: in words
+    where the array's rows lie across that loop, else in rows. It is as it was if it has no such factors.
     """
     for read in copy.reads:
         term = _product(context, read)
         number = None if term is None else term.other(read.number)
         for theirs in other.reads:
-            if (theirs.position, theirs.number) == (read.position, number):
-                dim = next(d for d, e in enumerate(context.subscripts(theirs)) if loop in e.names)
-                return None if dim == other.order[-1] else dim
-    return None
+            if (theirs.position, theirs.number) != (read.position, number) or other.word > 1:
+                continue
+            dim = next(d for d, e in enumerate(context.subscripts(theirs)) if word.loop in e.names)
+            unit = context.unit_dim(other.window.array)
+            if unit not in (None, dim) and all(_has_words(context, other, each, dim, word) for each in other.reads):
+                others = tuple(d for d in other.order if d not in (dim, unit))
+                return replace(other, order=(*others, dim, unit), panel=None, word=word.length)
+            return (
+                other if dim == other.order[-1] else replace(other, order=(*(d for d in other.order if d != dim), dim), panel=None)
+            )
+    return other
+
+
+def _has_words(context: PackingContext, copy: TileCopy, read: TileRead, dim: int, word: _Word) -> bool:
+    """Returns whether it is proved that a loop along the dimension reads whole words of the copy."""
+    e = context.subscripts(read)[dim]
+    loop = next((loop for loop in read.loops if e == variable(loop.var)), None)
+    return isinstance(copy.value, Load) and loop is not None and _begins_words(copy, read, loop, dim, word.length)
