@@ -4,10 +4,15 @@
 is run, always the same one, `keep=3` of them where it says so (0: none), and all of them with `--sweeps`. Of cases whose names
 have one of `long=("fdtd", "[1]")` in them none is run but with `--sweeps`.
 
+Where PYTHONDONTWRITEBYTECODE is set, the bytecode of polyml is kept in a folder of the session: hundreds of tests start processes, each of
+which would compile all its modules for half a second.
+
 `-m quick` runs the files and tests of `tests/quick.py` alone: some of every package, in less than a minute.
 """
 
 import os
+import shutil
+import tempfile
 import zlib
 from collections import defaultdict
 
@@ -25,6 +30,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", ""
+    ):  # by which pytest-xdist's workers, which inherit what follows, do not come here
+        folder = tempfile.mkdtemp(prefix="polyml-bytecode-")
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     config.addinivalue_line("markers", "quick: listed in tests/quick.py; they touch every package and take less than a minute")
     config.addinivalue_line(
         "markers",

@@ -71,6 +71,7 @@ from polyml.polyhedra.parameter_sets import (
     rows,
     some_parameters,
     with_condition,
+    with_parameters_in_front,
 )
 from polyml.polyhedra.parameters import (
     at_sizes,
@@ -315,6 +316,7 @@ __all__ = [
     "with_iterators",
     "with_last",
     "with_parameter",
+    "with_parameters_in_front",
     "within_bounds",
     "without_parameter",
     "without_parameters",

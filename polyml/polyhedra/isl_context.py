@@ -125,8 +125,8 @@ def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
 def _used(context: isl.Context, most: int) -> int:
     """Returns the operations that isl has used since its count was last reset, or a few more.
 
-    isl tells only whether a limit is reached, so a search tries limits. Each trial with a limit that is reached may itself count as
-    some operations.
+    isl tells only whether a limit is reached, so a search tries limits, down to a hundredth of what was used. Each trial with a limit that is
+    reached may itself count as some operations.
 
     most: the limit that isl has now
     """
@@ -137,7 +137,7 @@ def _used(context: isl.Context, most: int) -> int:
             break
         low, high = high, 2 * high
     high = min(high, most)
-    while high - low > 4:
+    while high - low > max(4, high >> 7):
         middle = (low + high) // 2
         context.set_max_operations(middle)
         if _is_exhausted(context):

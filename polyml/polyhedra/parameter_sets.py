@@ -79,6 +79,14 @@ def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> is
     return found
 
 
+def with_parameters_in_front(values: isl.Set, names: Sequence[str]) -> isl.Set:
+    """Returns [n] -> { A[x] } as { [n, x] }, with the parameters `names`, which it must have, as its first dimensions."""
+    found = values.flatten()
+    for dim, name in enumerate(names):
+        found = found.move_dims(_D.set, dim, _D.param, parameter_names(found).index(name), 1)
+    return found
+
+
 def as_parameters(times: isl.Set, names: Sequence[str]) -> isl.Set:
     """Returns { [x, y] : ... } as a parameter set { : ... }, with its dimensions turned into parameters called `names`."""
     return range_by_domain(isl.Map.from_domain(times), names).params()

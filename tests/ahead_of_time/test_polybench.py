@@ -37,6 +37,7 @@ def signature_of(size, arguments):
     return ", ".join(map(kind, arguments.values()))
 
 
+@pytest.mark.sweep(keep=10)
 @pytest.mark.parametrize("name", kernels.NAMES)
 def test_a_library_computes_what_the_reference_does(tmp_path, name):
     benchmark, rng = kernels.load(name), np.random.default_rng(7)

@@ -17,6 +17,7 @@ KERNELS = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep(keep=4)
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_pass_is_found_wrong_in_a_kernel(name):
     module = importlib.import_module(f"polyml.kernels.{name}")

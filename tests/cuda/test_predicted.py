@@ -8,6 +8,7 @@ from tests.cuda.emulator.compiler import compiler
 from tests.cuda.predicted import DTYPES, SUBJECTS, requests_of, resources_of
 
 
+@pytest.mark.sweep(keep=6)
 @pytest.mark.skipif(compiler() is None, reason="there is no g++")
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda each: each.name)
 def test_requests_are_those_that_the_emulator_counts(subject):

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import compile_time
+from benchmarks import array_compile_time, compile_time
 from polyml import kernels
 from polyml.cli.commands import bench_runner
 from polyml.cli.inputs.command_specs import BenchSpec
 from polyml.errors import ConfigError, NotAffineError
+from polyml.pipeline.passes import PASSES
 
 
 def test_a_row_says_how_fast_and_how_right(monkeypatch):
@@ -89,3 +90,19 @@ def test_compile_times_come_from_new_processes(tmp_path, capsys):
     assert times["cached_s"] < times["compile_s"] and 10.0 < times["peak_mb"] < 500.0
     assert 0.0 < summary["call_s"] < 1e-4
     assert "cold compile: median" in capsys.readouterr().out
+
+
+def test_parts_of_compiling_array_programs_add_up_to_the_whole(tmp_path, capsys):
+    file = tmp_path / "times.json"
+    array_compile_time.main(["--programs", "sobel", "jacobi_1d", "--repeat", "1", "--json", str(file)])
+    found = json.loads(file.read_text())
+    assert {row["program"] for row in found["rows"]} == {"sobel", "jacobi_1d"}
+    for row in found["rows"]:
+        assert row["seconds"] == pytest.approx(sum(row["parts"].values())) and {*row["parts"]} <= {*found["shares"]}
+    assert sum(found["shares"].values()) == pytest.approx(1)
+    assert found["shares"]["schedule"] > 0 < found["shares"]["LLVM text"] and "2 programs" in capsys.readouterr().out
+
+
+def test_every_pass_is_in_a_part():
+    stages = {(step.stage, step.name) for step in PASSES if step.stage}
+    assert {array_compile_time.part_of(*each) for each in stages} <= {*array_compile_time.PARTS}

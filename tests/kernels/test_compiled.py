@@ -94,7 +94,7 @@ def assert_same_bits(got, expected):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("label", SIZES)
 @pytest.mark.parametrize("name", kernels.NAMES)
-@pytest.mark.sweep(keep=30)
+@pytest.mark.sweep(keep=15)
 def test_strict_is_the_language_s_own_result_bit_for_bit(name, label, threads):
     benchmark = kernels.load(name)
     before, expected = defined(name, label, benchmark.dtype)

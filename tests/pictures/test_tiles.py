@@ -207,6 +207,7 @@ def sides_expected(svg):
     return found
 
 
+@pytest.mark.sweep(keep=8)
 @pytest.mark.parametrize("name", kernels.NAMES)
 def test_outlines_are_those_of_the_schedule_s_tiles(name):
     schedule = automatic(name)

@@ -4,6 +4,7 @@ import copy
 import inspect
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -91,19 +92,34 @@ def test_passes_keep_the_kind_of_the_value():
 
 
 @pytest.fixture(scope="module")
-def right():
-    return {name: call(name) for name in SAMPLES}
+def changed():
+    """{pass: the samples that it changes}."""
+    found = {}
+    for name in SAMPLES:
+        with pass_manager.watched(
+            lambda step, before, after, _: before is after or found.setdefault(step.name, {}).setdefault(name)
+        ):
+            call(name)
+    return {step: (*names,) for step, names in found.items()}
+
+
+@cache
+def right(name):
+    return call(name)
 
 
 @pytest.mark.parametrize("left_out", OPTIONAL)
-def test_a_pass_can_be_left_out(left_out, right):
-    """The results stay what they are, but for the rounding of sums in another order."""
+def test_a_pass_can_be_left_out(left_out, changed):
+    """The results stay what they are, but for the rounding of sums in another order.
+
+    Compiled are two samples that the pass changes; one where it changes none, since it then has nothing to leave out.
+    """
     seen = []
     with without(left_out), pass_manager.watched(lambda step, before, after, _: seen.append((step.name, before is after))):
-        for name in SAMPLES:
+        for name in changed.get(left_out, SAMPLES[:1])[:2]:
             got = call(name)
             for argument, value in got.items():
-                np.testing.assert_allclose(value, right[name][argument], rtol=1e-9, err_msg=f"{name}: {argument}")
+                np.testing.assert_allclose(value, right(name)[argument], rtol=1e-9, err_msg=f"{name}: {argument}")
     assert all(same for name, same in seen if name == left_out) or left_out == "contraction"  # whose nests get tiles then
 
 

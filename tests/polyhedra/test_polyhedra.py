@@ -22,6 +22,7 @@ from polyml.polyhedra import (
     ranges,
     text,
     used_parameters,
+    with_parameters_in_front,
     witness,
 )
 
@@ -163,3 +164,9 @@ def test_least_and_greatest_values_are_those_of_the_points():
     assert [minimum(domain, {dim: 1}) for dim in range(6)] == [first for first, _ in ends]
     assert parameter_range(isl.Set(f"[i0, i1, i2, i3, i4, i5] -> {{ : {' and '.join(constraints)} }}"), "i2") == ends[2]
     assert set(map(tuple, lattice(domain).tolist())) == found
+
+
+def test_parameters_become_the_first_dimensions():
+    values = isl.Set("[n, m] -> { A[i] : 0 <= i < n + 2m and m = 1 and 0 <= n < 3 }")
+    found = with_parameters_in_front(values, ["m", "n"])
+    assert sorted(map(tuple, lattice(found).tolist())) == [(1, n, i) for n in range(3) for i in range(n + 2)]

@@ -16,6 +16,7 @@ from polyml.model.counting.lattice_points import lattice
 from polyml.model.counting.quasi_polynomial import Poly
 
 MOST_POINTS = 2**24  # that are in memory at once
+FEW_POINTS = 2**13  # that are counted one by one sooner than by a formula
 
 
 def size(points: isl.Set) -> int:
@@ -73,6 +74,37 @@ def size_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[in
     >>> list(size_classes(isl.Set("[n] -> { : 0 <= n < 10 }"), [isl.Set("[n] -> { [i] : 0 <= i < 2 or 0 <= i < n - 7 }")]))
     [(10, (2,))]
     """
+    found = _few_classes(context, sets)
+    if found is not None:
+        return ((number, key) for key, number in found.items())
+    return _classes_by_formula(context, sets)
+
+
+def _few_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Counter[tuple[int, ...]] | None:
+    """Returns {numbers of points of the sets: how many values of the parameters give them}, point by point; None for many points."""
+    names = polyhedra.parameter_names(context)
+    values = _few_points(polyhedra.parameters_as_set(context))
+    if values is None or not names:
+        return None
+    columns = []
+    for each in sets:
+        points = _few_points(polyhedra.with_parameters_in_front(each.intersect_params(context), names))
+        if points is None:
+            return None
+        columns.append(Counter(map(tuple, points[:, : len(names)].tolist())))
+    return Counter(tuple(column[value] for column in columns) for value in map(tuple, values.tolist()))
+
+
+def _few_points(points: isl.Set) -> np.ndarray | None:
+    """Returns the points of a bounded set, one per row; None where the box around them has more than FEW_POINTS."""
+    if points.is_empty():
+        return np.empty((0, polyhedra.dimensions(points)), np.int64)
+    around = prod(last - first + 1 for first, last in polyhedra.ranges(points))
+    return lattice(points) if around <= FEW_POINTS else None
+
+
+def _classes_by_formula(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yields what `size_classes` does, by formulas that the regions of the context have."""
     try:
         cases: list[tuple[isl.Set, list[Poly] | None]] = [*_cases(context, [count(each).within(context) for each in sets])]
     except CannotCount:

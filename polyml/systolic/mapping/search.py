@@ -107,6 +107,7 @@ def _size(time: Vector) -> int:
     return sum(map(abs, time))
 
 
+@lru_cache(maxsize=1024)  # asked once to leave times out and once to choose among the fastest
 def _has_mapping(time: Vector, search: MappingSearch) -> bool:
     """Returns whether some allocation of instances to PEs makes a mapping together with the time."""
     densities = (SpaceTime(time, space).density for space in _spaces(time, search))
@@ -132,9 +133,12 @@ def _spaces(time: Vector, search: MappingSearch) -> Iterator[tuple[Vector, ...]]
         leaves_line = any(dot(row, d.vector) and not dot(row, d.line) for d in wires)  # a wire would leave its line
         if row >= tuple(-v for v in row) and near and not leaves_line and (dims == 1 or any(row)):
             rows[row] = taken
+    known: dict[tuple[Vector, ...], bool] = {}  # the links that values take along each coordinate -> whether they come in time
     for space in combinations(rows, dims):
-        near = all(_reached(c, taken, search.links) for c, *taken in zip(cycles, *(rows[row] for row in space)))
-        if near and all(SpaceTime(time, space).wire(d) is not None for d in wires):
+        links = tuple([rows[row] for row in space])
+        if links not in known:
+            known[links] = all(_reached(c, taken, search.links) for c, *taken in zip(cycles, *links))
+        if known[links] and all(SpaceTime(time, space).wire(d) is not None for d in wires):
             yield space
 
 

@@ -40,6 +40,7 @@ def automatic(name):
     return polyml.kernel(found.kernel.py_func, cache=False).schedule("auto", *arguments.values())
 
 
+@pytest.mark.sweep(keep=8)
 @pytest.mark.parametrize("name", kernels.NAMES)
 def test_a_replay_begins_with_the_source_and_ends_with_the_schedule(name):
     schedule = automatic(name)

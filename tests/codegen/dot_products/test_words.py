@@ -194,6 +194,7 @@ def test_a_register_tile_is_as_wide_as_a_panel_and_bytes_have_tall_ones(kernel, 
     assert f"rows of a register tile: {rows} x 1024" in "\n".join(notes)
 
 
+@pytest.mark.sweep("machine", "kernel")
 @pytest.mark.parametrize("kernel", [loops, turned])
 @pytest.mark.parametrize("machine", ["zen4", "neoverse-v1"])
 @pytest.mark.parametrize("left, right", [("int8", "int8"), ("uint8", "uint8")])

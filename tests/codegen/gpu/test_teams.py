@@ -110,6 +110,7 @@ def program(function, arrays, plan=planned):
     return given.scop, gpu_program(given.scop, plan(given.scop, given.dependences, given.reductions))
 
 
+@pytest.mark.sweep(keep=10)
 @pytest.mark.parametrize("plan", [planned, planned_as_written])
 @pytest.mark.parametrize("function, arrays", CASES, ids=[f"{f.__name__}-{k}" for k, (f, _) in enumerate(CASES)])
 def test_threads_that_share_loops_compute_what_python_does(function, arrays, plan):

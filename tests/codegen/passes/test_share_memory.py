@@ -181,6 +181,7 @@ class Poisoned:
         del self._blocks[start]
 
 
+@pytest.mark.sweep("function")
 @pytest.mark.parametrize("function", [*FUNCTIONS, *RANDOM])
 @pytest.mark.parametrize("options", [{}, {"fusion": "no"}, {"schedule": "source"}, {"vectorize": False}], ids=str)
 def test_results_do_not_depend_on_the_memory_and_the_bytes_are_those_that_are_known(function, options, monkeypatch):

@@ -36,6 +36,7 @@ def programs_of(subject):
     return [*found[:-1:3], found[-1]]
 
 
+@pytest.mark.sweep(keep=24)
 @pytest.mark.parametrize(
     "subject", [*written_kernels(), *random_programs(range(1, 21)), *array_programs()[::12]], ids=lambda s: s.name
 )

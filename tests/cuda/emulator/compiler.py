@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tests.cuda.emulator.ptx import as_calls
@@ -171,13 +171,23 @@ def runtime() -> Path:
 
 
 def library(text: str, path: Path) -> None:
-    """Compiles a CUDA text to a shared library for the emulator. Raises ValueError with what g++ says of an error."""
-    source, made = path.with_suffix(".cu"), path.with_suffix(".o")
+    """Makes a shared library of a CUDA text for the emulator. Raises ValueError with what g++ says of an error."""
+    path.write_bytes(_library(text))
+
+
+@lru_cache(maxsize=64)  # a text runs in several orders of threads, and for several sizes
+def _library(text: str) -> bytes:
+    """Returns the shared library that g++ makes of a CUDA text."""
     calls = "".join(f"EMU_KERNEL({each.name})\n" for each in kernels_of(text))
-    source.write_text(f"{_for_gcc(text)}\n{calls}")
     include = str(runtime().parent)
-    _run(*_KERNEL_FLAGS, "-I", include, "-include", f"{include}/cuda_emulator.h", "-x", "c++", "-c", str(source), "-o", str(made))
-    _run("-shared", str(made), "-o", str(path))
+    with tempfile.TemporaryDirectory() as folder:
+        source, made, linked = (Path(folder, f"kernels.{suffix}") for suffix in ("cu", "o", "so"))
+        source.write_text(f"{_for_gcc(text)}\n{calls}")
+        _run(
+            *_KERNEL_FLAGS, "-I", include, "-include", f"{include}/cuda_emulator.h", "-x", "c++", "-c", str(source), "-o", str(made)
+        )
+        _run("-shared", str(made), "-o", str(linked))
+        return linked.read_bytes()
 
 
 def _for_gcc(text: str) -> str:

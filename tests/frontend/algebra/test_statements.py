@@ -34,6 +34,7 @@ def arguments(dtype):
     return [rng.integers(-4, 5, (60, 60)).astype(dtype) for _ in range(4)] + [rng.integers(1, 5, 60).astype(dtype)]
 
 
+@pytest.mark.sweep("body")
 @pytest.mark.parametrize("dtype", [np.float64, np.int64], ids=["f64", "i64"])
 @pytest.mark.parametrize("body", CASES, ids=lambda body: body.replace("\n", ";"))
 def test_statements_are_joined_and_products_shared_where_that_is_right(body, dtype):

@@ -47,8 +47,11 @@ def test_tables_of_parameters(condition, largest, monkeypatch):
     assert count_points.table(domain, ["n", "m"], at).tolist() == expected
 
 
+@pytest.mark.parametrize("few", [0, count_points.FEW_POINTS])
 @pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9"])
-def test_values_that_are_alike(condition):
+def test_values_that_are_alike(condition, few, monkeypatch):
+    """By a formula, and one by one."""
+    monkeypatch.setattr(count_points, "FEW_POINTS", few)
     context = isl.Set("[n, m] -> { : 0 <= n < 7 and 0 <= m < 4 and (n + m) mod 3 <= 1 }")
     sets = [isl.Set(f"[n, m] -> {{ [i, j] : {condition} and 5n <= i < 5n + 5 }}"), isl.Set("[n, m] -> { [i] : 0 <= i < n }")]
     expected = Counter()

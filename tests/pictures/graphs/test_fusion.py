@@ -42,6 +42,7 @@ def handed_on(scop, parts, sizes):
     return {key: len(elements) * size[key[0]] for key, elements in found.items()}, moved
 
 
+@pytest.mark.sweep(keep=8)
 @pytest.mark.parametrize("name", kernels.NAMES)
 def test_bytes_are_those_of_all_accesses(name):
     found = kernels.load(name)

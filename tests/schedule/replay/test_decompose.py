@@ -32,6 +32,7 @@ def sequence(relation, domain, sizes) -> list:
     return [at[time] for time in sorted(at)]
 
 
+@pytest.mark.sweep(keep=8)
 @pytest.mark.parametrize("name", kernels.NAMES)
 def test_steps_multiply_to_the_schedule(name):
     schedule = automatic(name)

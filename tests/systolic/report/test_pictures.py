@@ -108,7 +108,7 @@ def test_a_report_s_pictures_are_well_formed_and_named(report):
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
-@pytest.mark.sweep(keep=21, long=("fdtd",))
+@pytest.mark.sweep(keep=10, long=("fdtd",))
 def test_every_kernel_s_pictures_fit_their_frame(function, shape):
     check_fits(reported(function, ARGUMENTS[function], array=shape))
 

@@ -96,7 +96,7 @@ def test_a_sum_over_a_line_takes_no_time():
 
 
 @pytest.mark.parametrize("function", [matmul, fir, triangular, channels], ids=lambda f: f.__name__)
-@pytest.mark.sweep(long=("triangular",))
+@pytest.mark.sweep(long=("triangular", "channels"))
 def test_engines_agree_bit_for_bit_on_floats(function):
     args = [np.random.default_rng(3).standard_normal(a.shape).astype(np.float32) for a in CALLS[function]]
     simulated = Simulated(function, args)
