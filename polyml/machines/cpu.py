@@ -126,6 +126,17 @@ class CpuMachine:
         return self.isa == "aarch64" or "+f16c" in self.features.split(",")
 
     @property
+    def computes_halves(self) -> bool:
+        """Returns whether it has instructions that compute with float16 numbers, rather than only convert them (AVX512-FP16, or
+        Arm's FP16).
+
+        >>> from polyml.machines.catalogue import processor
+        >>> [processor(name).computes_halves for name in ("sapphire-rapids", "zen4")]
+        [True, False]
+        """
+        return not {"+avx512fp16", "+fullfp16"}.isdisjoint(self.features.split(","))
+
+    @property
     def line_bytes(self) -> int:
         """Returns the bytes of a line of the nearest cache."""
         return self.caches[0].line_bytes

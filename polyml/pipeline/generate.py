@@ -130,8 +130,9 @@ def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, r
     """
     wanted, options = call.wanted, call.wanted.options
     finished: dict[str, Any] = {} if groups is None else {"finished": groups.add}
+    floats = FloatArithmetic(options.fp, wanted.machine.fma, wanted.machine.computes_halves)
     units = runner.run(
-        passes.EMIT, program, ArrayArguments(wanted.layouts, wanted.aliased), FloatArithmetic(options.fp, wanted.machine.fma),
+        passes.EMIT, program, ArrayArguments(wanted.layouts, wanted.aliased), floats,
         threads=not options.runs_alone, **finished,
     )  # fmt: skip
     if groups is not None:

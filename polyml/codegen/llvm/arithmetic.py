@@ -22,10 +22,12 @@ class FloatArithmetic:
     mode: "strict" as in the source; "reassociate": products and sums may become multiply-adds; "fast": all of LLVM's fast-math
       flags.
     fused: whether the processor has multiply-adds, which round once.
+    halves: whether it has arithmetic of float16 numbers.
     """
 
     mode: str
     fused: bool
+    halves: bool = False
 
 
 class Arithmetic:
@@ -38,7 +40,7 @@ class Arithmetic:
 
     def __init__(self, function: FunctionBuilder, floats: FloatArithmetic, declared: dict[str, str]):
         self._function, self._declared = function, declared
-        self._flags, self.fused = _FLAGS[floats.mode], floats.fused
+        self._flags, self.fused, self.halves = _FLAGS[floats.mode], floats.fused, floats.halves
         self._seen: dict[str, str] = {}
         self._compared: dict[str, tuple[str, SsaValue, SsaValue]] = {}  # comparisons of integers, by the name of the result
 

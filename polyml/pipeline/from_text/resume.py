@@ -136,7 +136,8 @@ def after_program(program: Program, options: Options, full: bool = False) -> Tex
     @cache
     def llvm() -> str:
         try:
-            arguments, floats = ArrayArguments(_layouts(program.scop), False), FloatArithmetic(options.fp, cpu.host().fma)
+            host, arguments = cpu.host(), ArrayArguments(_layouts(program.scop), False)
+            floats = FloatArithmetic(options.fp, host.fma, host.computes_halves)
             units = PassRunner().run(passes.EMIT, program, arguments, floats, threads=not options.runs_alone)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             raise ScheduleError(f"there is no code for the program: {reason}") from reason

@@ -14,7 +14,7 @@ from polyml.codegen.llvm.ssa_value import SsaValue, literal, register_type
 from polyml.codegen.llvm.statements import integer_power
 from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
-from polyml.dtypes import I64, PYINT, DType
+from polyml.dtypes import F16, F32, I64, PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.core.nest import always_fits
 from polyml.model.core.reductions import Reduction
@@ -217,8 +217,10 @@ class ExpressionEmitter:
         conversions from and to them are checked. The overflow flag is set by a Python int that does not fit the NumPy integer type
         that it becomes, and by a float or an unsigned integer that becomes a Python int but does not fit 64 bits.
         """
+        math, halves = self._body.math, _half_operands(e)
+        if math.halves and halves is not None and isinstance(e.operand, syntax.Binary):
+            return math.plain(e.operand.op, *(self.value(half, operands) for half in halves))
         value, source = self.value(e.operand, operands), _type_of(e.operand)
-        math = self._body.math
         if source == PYINT and e.to.is_integer and e.to != PYINT and not _is_known_to_fit(e):
             self._checks.fits_type(value, e.to)
         if e.to == PYINT and value.dtype.is_float:
@@ -299,6 +301,19 @@ def _type_of(e: Term) -> DType:
     if isinstance(e, (syntax.Part, syntax.Function)) or e.dtype is None:
         raise TypeError(f"not a typed value: {e!r}")
     return e.dtype
+
+
+def _half_operands(e: syntax.Cast) -> tuple[Value, Value] | None:
+    """Returns the two float16 operands of a sum, difference, product or quotient that is computed in float32 and rounded to float16;
+    None for any other value. The operation in float16 gives the same: float32 has more than twice as many digits and two more, so
+    rounding twice is as good as once (Figueroa, "When is double rounding innocuous?", 1995).
+    """
+    operation = e.operand
+    if e.to != F16 or not isinstance(operation, syntax.Binary) or operation.op not in ("+", "-", "*", "/"):
+        return None
+    wide = (operation.left, operation.right)
+    found = [v.operand for v in wide if isinstance(v, syntax.Cast) and v.to == F32 and v.operand.dtype == F16]
+    return (found[0], found[1]) if len(found) == 2 else None
 
 
 def _is_known_to_fit(e: syntax.Cast) -> bool:
