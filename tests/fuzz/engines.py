@@ -105,7 +105,7 @@ def _in_small_caches(function: FunctionType, program: Program) -> Callable:
 
     kernel = polyml.kernel(fallback="error", cache=False, threads=1 + program.seed % 2)(function)
     changes = (
-        (row_strips, "LEAST_SHARE", 0), (row_strips, "LARGEST", 4), (row_strips, "LEAST", 2), (row_strips, "FEW", 2),
+        (row_strips, "LEAST_SHARE", 0), (row_strips, "LARGEST", 4), (row_strips, "FEW", 4),
         (size_classes, "_LITTLE", {}), (size_classes, "_LITTLE_OF_MANY", 0), (blocking, "FIRST_SHARE", 0), (blocking, "FLAT_SHARE", 0), (blocking, "LEAST_DEPTH", 4), (blocking, "STRETCH", 1.0),
     )  # fmt: skip
 

@@ -142,6 +142,27 @@ def sums_over_rows(rng: random.Random) -> Made:
     return "\n".join(body), _arrays(e, A="N,K", B="K,M", C="M", D="K,M", E="1")
 
 
+def depth_and_point(rng: random.Random) -> Made:
+    """A sum over the windows of each channel, and a product over channels behind it, which begins with another loop."""
+    e = _element(rng)
+    name = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}[e]
+    taps = rng.randint(1, 3)
+    body = [
+        "def kernel(A, B, C, D):",
+        "    N, M = A.shape[1], A.shape[2]",
+        f"    T = np.zeros((A.shape[0], N, M), dtype=np.{name})",
+    ]
+    loops = [("c", "range(A.shape[0])"), ("i", "range(N)"), ("j", f"range(M - {taps - 1})")]
+    body += _nest(loops, [f"for q in range({taps}):", "    T[c, i, j] += A[c, i, j + q] * B[c, q]"])
+    if rng.random() < 0.5:
+        body += _nest(rng.sample(loops, 3), [rng.choice(["T[c, i, j] = max(T[c, i, j], 0)", "T[c, i, j] -= A[c, i, j]"])])
+    axes = [("o", "range(D.shape[0])"), *loops[1:]]
+    if rng.random() < 0.3:
+        axes = [axes[1], axes[0], axes[2]]
+    body += _nest(axes, ["for c in range(A.shape[0]):", "    D[o, i, j] += T[c, i, j] * C[o, c]"])
+    return "\n".join(body), _arrays(e, A="K,N,M", B="K,3", C="P,K", D="P,N,M")
+
+
 def symmetric_update(rng: random.Random) -> Made:
     e = _element(rng)
     inclusive = rng.choice(["i + 1", "i"])
@@ -785,7 +806,7 @@ def temporaries(rng: random.Random) -> Made:
 
 
 TEMPLATES = (
-    rows_of_products, rows_of_products, sums_over_rows,
+    rows_of_products, rows_of_products, sums_over_rows, depth_and_point,
     fading,
     small_products, small_products,
     at_distance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 
@@ -11,6 +11,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.tree.bands import POINT, members_of, together
 from polyml.schedule.tree.text import Tree
@@ -24,7 +25,7 @@ class RowNest:
     members: { S[i] -> [(e)] } of each loop, outermost first.
     coincident: for each loop, whether it carries no dependence.
     permutable: whether the loops may be exchanged.
-    child: the tree inside the loops; None where a statement stands directly inside them.
+    child: the tree inside the loops; None where one statement stands directly inside them.
     """
 
     domain: isl.UnionSet
@@ -42,12 +43,11 @@ class RowNest:
         """Returns how many outermost loops carry no dependence."""
         return next((k for k, flag in enumerate(self.coincident) if not flag), len(self.coincident))
 
-    def turned(self) -> Iterator[RowNest]:
-        """Yields the nest with each of its other loops outermost, where its loops may be exchanged."""
-        for first in range(1, len(self.members)) if self.permutable else ():
-            order = [first, *(k for k in range(len(self.members)) if k != first)]
-            members, flags = tuple(self.members[k] for k in order), tuple(self.coincident[k] for k in order)
-            yield replace(self, members=members, coincident=flags)
+    def exchanged(self, k: int) -> RowNest:
+        """Returns the nest with loop number `k` outermost."""
+        order = [k, *(other for other in range(len(self.members)) if other != k)]
+        members, flags = tuple(self.members[p] for p in order), tuple(self.coincident[p] for p in order)
+        return replace(self, members=members, coincident=flags)
 
     def inside(self, depth: int) -> Tree:
         """Returns the nest without its `depth` outermost loops, as a child of a sequence."""
@@ -64,6 +64,8 @@ def nests_of(
 ) -> Iterator[RowNest | None]:
     """Yields the nests at and below a node, those of loops that they share with others too; None in place of other nodes.
 
+    Statements that share all their loops are one nest.
+
     domain: { S[i] }, the instances that reach the node.
     members, flags, permutable: the loops around the node, as in a nest.
     """
@@ -78,7 +80,7 @@ def nests_of(
     permutable = permutable and (len(own) == 1 or bool(node.get("permutable"))) and all(flags)
     flags = (*flags, *map(bool, node.get("coincident", [0] * len(own))))
     child = node.get("child")
-    if child is not None and "sequence" in child and all(flags):
+    if child is not None and any("child" in part for part in child.get("sequence", ())) and all(flags):
         for part in child["sequence"]:
             inside = domain.intersect(isl.UnionSet(part["filter"]))
             here = tuple(m.intersect_domain(inside) for m in members)
@@ -113,15 +115,28 @@ class Part:
     tree: what it is as a child of a sequence.
     nests: the nest; () where it is none that may share strips.
     position: of the child in the given sequence.
+    number: counts the parts.
+    outermost: which of the given loops of the nest is its outermost one.
     """
 
     tree: Tree
     nests: tuple[RowNest, ...]
     position: int
+    number: int = -1
+    outermost: int = 0
 
     @property
     def names(self) -> list[str]:
         return [name for nest in self.nests for name in nest.names]
+
+    def exchanged(self, k: int) -> Part:
+        """Returns the part with loop number `k` of its nest outermost."""
+        nests = tuple(nest.exchanged(k) for nest in self.nests)
+        return replace(self, tree=nests[0].inside(0), nests=nests, outermost=self.given(k))
+
+    def given(self, k: int) -> int:
+        """Returns which of the given loops of the nest is loop number `k`."""
+        return self.outermost if k == 0 else k - (k <= self.outermost)
 
 
 def parts_of(tree: Tree, position: int) -> Iterator[Part]:
@@ -198,3 +213,69 @@ def iterator_of(member: isl.UnionPwAff, name: str, scop: Scop) -> str | None:
     """Returns the iterator of the statement `name` that the member depends on; None where it is not a single one."""
     along = iterators_of(member, name)
     return scop.statements[name].iterators[along[0]] if len(along) == 1 else None
+
+
+@dataclass(frozen=True)
+class SharedLoops:
+    """Which loops the nests of parts can share: no dependence between them moves along these.
+
+    dependences: { S[i] -> T[j] }, the ones that count.
+    adding: whether loops may be shared that carry updates of reductions, which are then not among the dependences.
+    _free, _pairs, _shared: what is known, by the numbers of parts: how many loops may be shared, the dependences between two parts,
+        and whether they share a loop of each.
+    """
+
+    scop: Scop
+    dependences: isl.UnionMap
+    adding: bool = False
+    _free: dict[int, int] = field(default_factory=dict)
+    _pairs: dict[tuple[int, int], isl.UnionMap] = field(default_factory=dict)
+    _shared: dict[tuple[int, int, int, int], bool] = field(default_factory=dict)
+
+    def depth(self, parts: Sequence[Part]) -> int:
+        """Returns how many outermost loops the nests of the last part can share with those of each of the others."""
+        *before, last = parts
+        return min(self.between(part, last) for part in (*before, last))
+
+    def between(self, part: Part, other: Part) -> int:
+        """Returns how many outermost loops the nests of two parts, or of one part and itself, can share."""
+        depth, most = 0, min(self.free(part), self.free(other))
+        while depth < most and self._is_shared(part, other, depth):
+            depth += 1
+        return depth
+
+    def free(self, part: Part) -> int:
+        """Returns how many outermost loops of a part may be shared: those that carry no dependence, and of a product all but two."""
+        if part.number not in self._free:
+            statements = [self.scop.statements[name] for name in part.names]
+            products = [len(s.iterators) - 2 for s in statements if may_be_contraction(s)]
+            loops = [len(nest.members) if self.adding else nest.free for nest in part.nests]
+            self._free[part.number] = min((*loops, *products), default=0)
+        return self._free[part.number]
+
+    def needs(self, part: Part, others: Sequence[Part]) -> bool:
+        """Returns whether a statement of the part depends on one of the others."""
+        return any(not self.pairs(other, part).is_empty() for other in others)
+
+    def are_tied(self, part: Part, other: Part) -> bool:
+        """Returns whether a dependence leads from one of two parts to the other."""
+        return self.needs(part, [other]) or self.needs(other, [part])
+
+    def pairs(self, part: Part, other: Part) -> isl.UnionMap:
+        """Returns the dependences { S[i] -> T[j] } from instances of a part to those of another one, or of itself."""
+        key = part.number, other.number
+        if key not in self._pairs:
+            self._pairs[key] = self.dependences.intersect_domain(domain_of(part.nests)).intersect_range(domain_of(other.nests))
+        return self._pairs[key]
+
+    def _is_shared(self, part: Part, other: Part, k: int) -> bool:
+        """Returns whether loop number `k` of both parts follows one iterator, and no dependence from one to the other moves along it."""
+        key = part.number, part.given(k), other.number, other.given(k)
+        if key not in self._shared:
+            nests, pairs = (part.nests if part is other else (*part.nests, *other.nests)), self.pairs(part, other)
+            self._shared[key] = all(iterator_of(nest.members[k], name, self.scop) for nest in nests for name in nest.names)
+            if self._shared[key] and not pairs.is_empty():
+                loop = together([shared_loop(nests, k)])
+                moving = (pairs.lex_lt_at_multi_union_pw_aff, pairs.lex_gt_at_multi_union_pw_aff)
+                self._shared[key] = all(found(loop).is_empty() for found in moving)
+        return self._shared[key]

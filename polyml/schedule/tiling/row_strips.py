@@ -13,7 +13,7 @@ the columns that a product reads) runs before the strips. Where the order of upd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -21,21 +21,31 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.machines.cpu import CpuMachine
-from polyml.model.core.scop import Role, Scop
+from polyml.model.core.scop import Role, Scop, Statement
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.tiling.contraction_axes import RowStrips
-from polyml.schedule.tiling.row_nests import Part, RowNest, children_of, domain_of, in_rows, iterator_of, parts_of, shared_loop
+from polyml.schedule.tiling.row_nests import (
+    Part,
+    RowNest,
+    SharedLoops,
+    children_of,
+    domain_of,
+    in_rows,
+    iterator_of,
+    parts_of,
+    shared_loop,
+)
 from polyml.schedule.tree.bands import TILE, names_in, parallel_mark, together
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
 LEAST_SHARE = 15  # percent of it that is handed on at least
-LARGEST, LEAST = 256, 16  # rows of a strip
-STRIPS = 4  # for each thread, where strips then have rows enough for a product (FEW)
-FEW = 32
+LARGEST = 256  # rows of a strip
+STRIPS = 4  # for each thread, where strips then have rows enough for a product
+FEW = 32  # rows that are enough, and twice those that a product has at least
 FRESH_SHARE = 6  # percent of what strips move that the memory for a strip of what is handed on adds at most
 JOINING = 3  # times that each thread's partial results move: set to zero, updated, added up
 GAIN = 0.95  # bytes of nests in strips over those of separate ones, from which on there are no strips
@@ -75,8 +85,10 @@ def in_strips(
     tree = parse_tree(str(schedule))
     top = tree.get("child", {})
     given = top["sequence"] if "sequence" in top else [{"filter": str(schedule.get_domain()), "child": top}]
-    search, adding = (_StripSearch(scop, updates, Traffic(scop, sizes), *limits, adds) for adds in (False, True))
-    parts = [part for position, child in enumerate(given) for part in parts_of(child, position)]
+    loops = (SharedLoops(scop, updates.kept if adds else updates.every, adds) for adds in (False, True))
+    search, adding = (_StripSearch(scop, updates, Traffic(scop, sizes), *limits, shared.adding, shared) for shared in loops)
+    found_parts = (part for position, child in enumerate(given) for part in parts_of(child, position))
+    parts = [replace(part, number=number) for number, part in enumerate(found_parts)]
     made: list[Part] = []
     notes: list[str] = []
     start = 0
@@ -101,15 +113,26 @@ def _groups(parts: Sequence[Part], search: _StripSearch, adding: _StripSearch) -
     """Returns the groups that begin with the first part and save enough bytes, the one that saves most first: the longest whose
     rows do not depend on each other, and the longest whose rows may also add to the same results.
 
+    The loop of the first nest over rows is its outermost one, or another one that is exchanged with it, where that saves more.
+
     search, adding: the searches for the one and the other.
     """
-    group = search.longest(parts)
-    found = [search.counted(group)]
-    others = parts[len(group.before) + len(group.parts) :] if search.pays(found[0]) else parts[1:]
+    exchanged = search.orders(parts[0])[1:]
+    group = search.counted(search.longest(parts))
+    found = [group]
+    if group.before or not search.pays(group):
+        found += [search.counted(search.longest([first, *parts[1:]])) for first in exchanged]
+        group = min(filter(search.pays, found), key=_saved, default=group)
+    others = parts[len(group.before) + len(group.parts) :] if search.pays(group) else parts[1:]
     if any(adding.adds(part) for part in others):
         longer = adding.longest(parts)
-        found += [adding.counted(longer)] if len(longer.parts) > len(group.parts) or not search.pays(found[0]) else []
-    return sorted(filter(search.pays, found), key=lambda each: each.moved - each.separate)
+        found += [adding.counted(longer)] if len(longer.parts) > len(group.parts) or not search.pays(group) else []
+    return sorted(filter(search.pays, found), key=_saved)
+
+
+def _saved(group: _Group) -> int:
+    """Returns the bytes that strips move more than separate nests do."""
+    return group.moved - group.separate
 
 
 @dataclass(frozen=True)
@@ -145,8 +168,8 @@ class _StripSearch:
     traffic: the bytes that nests move at the sizes of the call.
     parallel: whether loops may go to threads.
     adding: whether shared loops may carry updates of reductions, so that each strip adds the part of its rows.
-    _known: how many loops two parts can share, by their identities.
-    _turned: nests with each of their loops outermost, by the identity of their part.
+    loops: which loops parts can share.
+    _orders: by the number of a part, itself and the same part with other loops outermost.
     """
 
     scop: Scop
@@ -154,9 +177,9 @@ class _StripSearch:
     traffic: Traffic
     machine: CpuMachine
     parallel: bool
-    adding: bool = False
-    _known: dict[tuple[int, int], int] = field(default_factory=dict)
-    _turned: dict[int, tuple[Part, ...]] = field(default_factory=dict)
+    adding: bool
+    loops: SharedLoops
+    _orders: dict[int, tuple[Part, ...]] = field(default_factory=dict)
 
     def pays(self, group: _Group) -> bool:
         """Returns whether a group has a product, hands on an array, and saves enough bytes; what it adds to, it does not read."""
@@ -167,28 +190,44 @@ class _StripSearch:
         return bool(group.shared) and group.moved < GAIN * group.separate and only
 
     def longest(self, parts: Sequence[Part]) -> _Group:
-        """Returns the longest group that begins with the first part."""
+        """Returns the longest group that begins with the first part, whose loops are in this order unless rows may add to results."""
         group = _Group(())
         for part in parts:
-            ways = [grown for each in self._ways(part) if (grown := self._with_part(group, each)) is not None]
-            if not ways:
+            orders = self.orders(part) if group.parts or self.adding else (part,)
+            ways = [self._fitted(group.parts, order) or (*group.parts, order) for order in orders]
+            grown = [made for way in ways if (made := self._with_part(replace(group, parts=way[:-1]), way[-1])) is not None]
+            if not grown:
                 break
-            group = min(ways, key=lambda way: sum(self.traffic.of(p.names) for p in way.before))
+            group = min(grown, key=lambda made: sum(self.traffic.of(p.names) for p in made.before))
         return group
 
     def adds(self, part: Part) -> bool:
         """Returns whether a part is a nest some of whose loops carry updates that are free in order."""
         return any(nest.free < len(nest.members) for nest in part.nests) and self.updates.updates(part.names)
 
-    def _ways(self, part: Part) -> tuple[Part, ...]:
-        """Returns the part; where shared loops may carry updates, also with each of the other loops of its nest outermost."""
-        if not self.adding or not self.adds(part):
-            return (part,)
-        if id(part) not in self._turned:
-            (nest,) = part.nests
-            turned = (replace(part, tree=other.inside(0), nests=(other,)) for other in nest.turned())
-            self._turned[id(part)] = (part, *turned)
-        return self._turned[id(part)]
+    def orders(self, part: Part) -> tuple[Part, ...]:
+        """Returns the part, and then with each other loop of its nest outermost that may be."""
+        if part.number not in self._orders:
+            is_added = self.adding and self.adds(part)
+            last = len(part.nests[0].members) if is_added and part.nests[0].permutable else self.loops.free(part)
+            self._orders[part.number] = (part, *(part.exchanged(k) for k in range(1, last)))
+        return self._orders[part.number]
+
+    def _fitted(self, parts: Sequence[Part], part: Part) -> tuple[Part, ...]:
+        """Returns some parts and one more, in orders of loops in which all share the outermost one; () where there are none.
+
+        The order of a part that no dependence ties to the others is still open, but for the first one.
+        """
+        made: list[Part] = []
+        for position, other in enumerate(parts):
+            thirds = (third for third in parts if third is not other)
+            is_open = position > 0 and not (self.loops.between(other, part) or any(self.loops.are_tied(other, t) for t in thirds))
+            orders = self.orders(self.orders(other)[0]) if is_open else (other,)
+            found = next((order for order in orders if self.loops.between(order, part)), None)
+            if found is None:
+                return ()
+            made.append(found)
+        return (*made, part)
 
     def _with_part(self, group: _Group, part: Part) -> _Group | None:
         """Returns the group with one more part; None where they cannot share a loop.
@@ -198,54 +237,18 @@ class _StripSearch:
         if not part.nests:
             return None
         parts, before = [*group.parts, part], [*group.before]
-        depth = self._depth(parts)
+        depth = self.loops.depth(parts)
         while not depth:
             others = parts[:-1]
-            alone = [p for p in others if not self._depth([p, part]) and not self._needs(p, [o for o in others if o is not p])]
+            away = [p for p in others if not self.loops.depth([p, part])]
+            alone = [p for p in away if not self.loops.needs(p, [o for o in others if o is not p])]
             if not alone or len(alone) == len(others):
                 return None
             before += alone
             parts = [p for p in parts if not any(p is a for a in alone)]
-            depth = self._depth(parts)
+            depth = self.loops.depth(parts)
+        depth = min(self.loops.depth(parts[: k + 1]) for k in range(len(parts)))
         return replace(group, parts=tuple(parts), before=tuple(before), depth=depth)
-
-    def _needs(self, part: Part, others: Sequence[Part]) -> bool:
-        """Returns whether a statement of the part depends on one of the others."""
-        mine, theirs = domain_of(part.nests), domain_of([nest for other in others for nest in other.nests])
-        return not self.updates.every.intersect_domain(theirs).intersect_range(mine).is_empty()
-
-    def _depth(self, parts: Sequence[Part]) -> int:
-        """Returns how many outermost loops all nests of the parts can share: along these every dependence has distance zero."""
-        *before, last = parts
-        return min(self._between(part, last) for part in (*before, last))
-
-    def _between(self, part: Part, other: Part) -> int:
-        """Returns how many outermost loops the nests of two parts, or of one part and itself, can share."""
-        key = id(part), id(other)
-        if key not in self._known:
-            nests = part.nests if part is other else (*part.nests, *other.nests)
-            mine, theirs = domain_of(part.nests), domain_of(other.nests)
-            every = self.updates.kept if self.adding else self.updates.every
-            pairs = every.intersect_domain(mine).intersect_range(theirs)
-            depth = 0
-            while depth < min(map(self._free, nests)) and self._is_shared(nests, depth, pairs):
-                depth += 1
-            self._known[key] = depth
-        return self._known[key]
-
-    def _free(self, nest: RowNest) -> int:
-        """Returns how many outermost loops of a nest may be shared: those that carry no dependence, and of a product all but two."""
-        statements = map(self.scop.statements.__getitem__, nest.names)
-        return min(
-            [len(nest.members) if self.adding else nest.free, *(len(s.iterators) - 2 for s in statements if may_be_contraction(s))]
-        )
-
-    def _is_shared(self, nests: Sequence[RowNest], k: int, pairs: isl.UnionMap) -> bool:
-        """Returns whether loop number `k` of all nests follows one iterator, and no pair of the dependences moves along it."""
-        if any(iterator_of(nest.members[k], name, self.scop) is None for nest in nests for name in nest.names):
-            return False
-        loop = together([shared_loop(nests, k)])
-        return pairs.lex_lt_at_multi_union_pw_aff(loop).is_empty() and pairs.lex_gt_at_multi_union_pw_aff(loop).is_empty()
 
     def counted(self, group: _Group) -> _Group:
         """Returns the group with the arrays that it hands on and the bytes that it moves."""
@@ -319,20 +322,33 @@ class _StripSearch:
         """
         second, cores = self.machine.cache(2).size_bytes, self.machine.cores if self.parallel else 1
         handed = sum(map(self.traffic.array_bytes, group.shared))
-        if handed * 100 < second * LEAST_SHARE or extents[-1] < 2 * LEAST:
+        few = self._few(group)
+        if handed * 100 < second * LEAST_SHARE or extents[-1] < few:
             return 0
         fitting = second * SECOND_SHARE // 100 * prod(extents) // handed
-        rows = 1 << max(min(fitting, LARGEST), LEAST).bit_length() - 1
-        while rows > FEW and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
+        rows = 1 << max(min(fitting, LARGEST), few // 2).bit_length() - 1
+        while rows > few and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
             rows //= 2
         fresh = sum(map(self.traffic.array_bytes, group.arrays))
-        while rows > LEAST and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
+        while rows > few // 2 and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
             rows //= 2
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
         again = sum(map(self.traffic.array_bytes, self._others(group)))
         if again > self.machine.cache(3).size_bytes and (strips - 1) * again > group.separate - group.moved:
             return 0
         return rows
+
+    def _few(self, group: _Group) -> int:
+        """Returns how many rows of a strip give each product FEW rows of its result: fewer where other loops count rows too."""
+        return max(2, *(-(-FEW // others) for nest in group.nests for others in self._other_rows(nest, group.depth)))
+
+    def _other_rows(self, nest: RowNest, depth: int) -> Iterator[int]:
+        """Yields, for each statement of a nest that may be a product, the rows of its result that a row of a strip has."""
+        for statement in map(self.scop.statements.__getitem__, nest.names):
+            if may_be_contraction(statement):
+                shared = {position for member in nest.members[:depth] for position in iterators_of(member, statement.name)}
+                moving = [{k for k, c in enumerate(found[0]) if c} for found in statement.write.coefficients[:-1]]
+                yield max(1, prod(self._length(statement, k) for k in set().union(*moving) - shared))
 
     def _others(self, group: _Group) -> set[str]:
         """Returns the arrays that each strip accesses whole, since no access to them moves with the rows."""
@@ -353,8 +369,12 @@ class _StripSearch:
         for nest in nests:
             for statement in map(self.scop.statements.__getitem__, nest.names):
                 (position,) = iterators_of(nest.members[k], statement.name)
-                found = max(found, polyhedra.length(polyhedra.fix(statement.domain, self.traffic.sizes), position) or 0)
+                found = max(found, self._length(statement, position))
         return found
+
+    def _length(self, statement: Statement, position: int) -> int:
+        """Returns the most iterations that a loop of a statement has."""
+        return polyhedra.length(polyhedra.fix(statement.domain, self.traffic.sizes), position) or 0
 
     def _note(self, group: _Group, rows: int) -> str:
         names = sorted(name for nest in group.nests for name in nest.names)

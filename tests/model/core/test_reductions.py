@@ -155,9 +155,9 @@ def test_bits_and_truth_values():
 
 def test_all_orders_of_the_updates_of_one_element_are_allowed():
     def product(A, B, C):
-        for i in range(2):
-            for j in range(2):
-                for k in range(3):
+        for k in range(3):
+            for i in range(2):
+                for j in range(2):
                     C[i, j] += A[i, k] * B[k, j]
 
     scop = model(product, MATRIX, MATRIX, MATRIX)

@@ -8,7 +8,7 @@
 
 The first one's value takes the place of the element that the second one reads, so that memory is passed over once. It is correct
 when both are loops over the same elements, nothing between them uses the array, nothing between writes what the first value reads,
-and one loop keeps all other dependences. (Forward substitution and store elimination: Allen and Kennedy, "Optimizing Compilers for
+and one loop keeps all other dependences. So do assignments to one element that stand in one block. (Forward substitution and store elimination: Allen and Kennedy, "Optimizing Compilers for
 Modern Architectures", sec. 4.5 and 8.3.)
 """
 
@@ -67,14 +67,30 @@ def _joined_at(first: int, nodes: list[Node], nest: Nest, context: IterationCont
     """
     name = next((a.array for a in assigns_of(nodes[first])), "")
     later = next((p for p in range(first + 1, len(nodes)) if name in touched((nodes[p],))), None)
-    if later is None or isinstance(nodes[first], Assign):
+    if later is None:
         return None
+    if isinstance(nodes[first], Assign):
+        return _assigned_once(first, later, nodes, nest)
     own, other = element_loops(nodes[first], name), element_loops(nodes[later], name)
     if own is None or own.only is None or other is None or meeting_place(nodes, [first, later]) != later:
         return None
     inside = together([own, other], name, context)
     made = None if inside is None else _with_update(inside[0][0], inside[1], name, nest)
     return None if made is None else in_one_place(nodes, [first, later], later, around(other.elements, made))
+
+
+def _assigned_once(first: int, last: int, nodes: Sequence[Node], nest: Nest) -> list[Node] | None:
+    """Returns the nodes of a block with the assignment nodes[first] as a part of nodes[last], the next node that uses its array;
+    None where that is not another assignment to the same element, or where it is not correct.
+    """
+    update, later = nodes[first], nodes[last]
+    if not (isinstance(update, Assign) and isinstance(later, Assign)) or not update.subscripts:
+        return None
+    own = [read.subscripts for read in reads(later.value) if read.array == update.array]
+    if (later.array, later.subscripts, own) != (update.array, update.subscripts, [update.subscripts]):
+        return None
+    made = _with_update(update, nodes[first + 1 : last + 1], update.array, nest)
+    return None if made is None else [*nodes[:first], *made, *nodes[last + 1 :]]
 
 
 def _with_update(update: Node, nodes: Sequence[Node], name: str, nest: Nest) -> tuple[Node, ...] | None:

@@ -52,13 +52,52 @@ def of_neighbours(A, B, C):
     C[1:] = C[1:] + C[:-1]
 
 
+def in_one_block(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] *= 3
+            B[i, j] += 1
+            C[i, j] += A[i, j]
+
+
+def operands_change_in_one_block(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] *= B[i, j]
+            B[i, j] += 1
+            C[i, j] += A[i, j]
+
+
+def of_neighbours_in_one_block(A, B, C):
+    for i in range(1, A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] *= 3
+            C[i, j] += C[i - 1, j]
+
+
+def used_twice(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] += A[i, j] * B[i, j]
+            C[i, j] *= C[i, j]
+
+
+def under_a_condition(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] *= 3
+            if i < j:
+                C[i, j] += A[i, j]
+
+
 def random(dtype=float):
     rng = np.random.default_rng(0)
     return [rng.integers(-4, 5, (9, 9)).astype(dtype) for _ in range(3)]
 
 
-CHAINS = [twice, of_a_product]
-OTHERS = [stored_over, past_another_array, read_between, operands_change, of_a_part, of_neighbours]
+CHAINS = [twice, of_a_product, in_one_block]
+APART = [operands_change_in_one_block, of_neighbours_in_one_block, used_twice, under_a_condition]
+OTHERS = [*APART, stored_over, past_another_array, read_between, operands_change, of_a_part, of_neighbours]
 
 
 @pytest.mark.parametrize("function", [*CHAINS, *OTHERS])
@@ -78,7 +117,7 @@ def test_two_updates_are_one(function):
     assert len([line for line in come if line.startswith("C[")]) == 1
 
 
-@pytest.mark.parametrize("function", [read_between, operands_change, of_a_part, of_neighbours])
+@pytest.mark.parametrize("function", [*APART, read_between, operands_change, of_a_part, of_neighbours])
 def test_updates_stay_that_others_see_or_of_other_elements(function):
     assert before_and_after("update_chains", function, *random()) == ([], [])
 
