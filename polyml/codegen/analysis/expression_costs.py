@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from polyml import polyhedra
@@ -48,35 +48,56 @@ def operations(value: Value) -> list[PricedOperation]:
     """Returns the operations of an expression with their costs; common subexpressions count once.
 
     A product that is added at once costs nothing, since a multiply-add does both. The comparison of a minimum or maximum costs
-    nothing either, nor does what is computed once for a whole call (`is_once_per_call`).
+    nothing either, nor does what is computed once for a whole call (`once_per_call`).
     """
     return _Collector().collected(value)
 
 
-def is_once_per_call(value: Value) -> bool:
-    """Returns whether an operation has the same value in all instances, raises nothing, and costs enough to be computed before all
-    loops: a function, a power or a division of numbers that are arguments, sizes or constants.
+def once_per_call(value: Value) -> frozenset[int]:
+    """Returns the identities of those operations in a value that have the same value in all instances, raise nothing, and cost enough to be
+    computed before all loops: functions, powers and divisions of numbers that are arguments, sizes or constants.
     """
-    return not isinstance(value, (Index, ScalarArg, syntax.Const)) and _is_same_everywhere(value) and _is_dear(value)
+    same: dict[int, bool] = {}  # whether it is the same in all instances
+    dear: dict[int, bool] = {}  # whether one of its operations takes several instructions
+    for each in _operands_first(value):
+        operands = children(each)
+        same[id(each)] = _is_same_of_same(each) and all(same[id(part)] for part in operands)
+        dear[id(each)] = _is_dear(each) or any(dear[id(part)] for part in operands)
+    return frozenset(each for each, is_same in same.items() if is_same and dear[each])
 
 
-def _is_same_everywhere(value: Value) -> bool:
-    """Returns whether a value is the same in all instances, and computed by operations on floats alone, which raise nothing."""
+def _operands_first(value: Value) -> Iterator[Value]:
+    """Yields every distinct sub-tree of a value once, itself included, operations after all of their operands."""
+    done: set[int] = set()
+    stack = [(value, False)]
+    while stack:
+        each, is_ready = stack.pop()
+        if id(each) in done:
+            continue
+        operands = () if is_ready else children(each)
+        if operands:
+            stack.append((each, True))
+            stack.extend((part, False) for part in reversed(operands))
+        else:
+            done.add(id(each))
+            yield each
+
+
+def _is_same_of_same(value: Value) -> bool:
+    """Returns whether a value whose operands are the same in all instances is so too, and is of floats, whose operations raise nothing."""
     if isinstance(value, Index):
         return not polyhedra.used_iterators(value.value)
     if isinstance(value, (ScalarArg, syntax.Const)):
         return True
-    if isinstance(value, (Load, Gather)) or value.dtype is None or not value.dtype.is_float:
-        return False
-    return all(map(_is_same_everywhere, children(value)))
+    return not isinstance(value, (Load, Gather)) and value.dtype is not None and value.dtype.is_float
 
 
 def _is_dear(value: Value) -> bool:
-    """Returns whether one of the operations of a value takes several instructions."""
-    if isinstance(value, (Index, ScalarArg, syntax.Const)):
+    """Returns whether a value is an operation that takes several instructions."""
+    if isinstance(value, (Index, ScalarArg, syntax.Const, Load, Gather)):
         return False
     price = _price(value)
-    return price.cycles > 0 or price.instructions > SIMPLE.instructions or any(map(_is_dear, children(value)))
+    return price.cycles > 0 or price.instructions > SIMPLE.instructions
 
 
 def index_names(index: Index, instance: Instance) -> frozenset[str]:
@@ -107,9 +128,11 @@ class _Collector:
     def __init__(self) -> None:
         self._found: list[PricedOperation] = []
         self._known: dict[Hashable, _Subvalue] = {}
+        self._once: frozenset[int] = frozenset()
 
     def collected(self, value: Value) -> list[PricedOperation]:
         """Returns the operations of the value, operands first."""
+        self._once = once_per_call(value)
         self._part(value)
         return self._found
 
@@ -141,7 +164,7 @@ class _Collector:
             loads = frozenset().union(*(part.loads for part in below))
             indices = tuple(index for part in below for index in part.indices)
             self._known[key] = _Subvalue(len(self._known), loads, indices)
-            price = Price() if is_once_per_call(value) else _price(value)
+            price = Price() if id(value) in self._once else _price(value)
             quick = 0.0 if _is_fused(value) else price.instructions
             self._found.append(PricedOperation(quick, price.cycles, loads, indices, _lanes_may(value)))
         return self._known[key]

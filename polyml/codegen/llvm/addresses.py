@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
-from polyml.codegen.analysis.expression_costs import is_once_per_call
+from polyml.codegen.analysis.expression_costs import once_per_call
 from polyml.codegen.analysis.integer_ranges import Ranges
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
@@ -15,7 +15,6 @@ from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
-from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, modulo, of_atom
 
@@ -73,8 +72,7 @@ class Module:
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
         self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
-        values = (part for statement in self.scop.statements.values() for part in subvalues(statement.value))
-        self.has_values_once = any(map(is_once_per_call, values))
+        self.once = frozenset[int]().union(*(once_per_call(statement.value) for statement in self.scop.statements.values()))
 
 
 @dataclass
@@ -133,7 +131,7 @@ class Addresses:
 
     def begin_loops(self) -> None:
         """Starts the block in which the loops begin. One for what is computed once stands before it, if the program has such values."""
-        if self.module.has_values_once:
+        if self.module.once:
             for hint in ("once", "loops"):
                 block = self.fn.block(hint)
                 self.fn.jump(block)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from polyml.codegen.analysis.expression_costs import is_once_per_call
 from polyml.codegen.llvm import elementary, numpy_functions
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
@@ -79,7 +78,7 @@ class ExpressionEmitter:
 
     def value(self, e: Term, operands: Operands) -> SsaValue:
         """Emits an expression, and returns its value: a scalar, or a vector if it differs between lanes."""
-        if self._body.once is not None and is_once_per_call(e):
+        if self._body.once is not None and id(e) in self._body.module.once:
             return self._once(e, self._body.once, operands)
         return self._operation(e, operands)
 
