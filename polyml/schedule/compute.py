@@ -99,6 +99,11 @@ class ScheduleRequest:
     sizes: Mapping[str, int] | None = None
     free: int = 0
 
+    @property
+    def running(self) -> CpuMachine:
+        """Returns the machine with as many cores as run the kernel."""
+        return replace(self.machine, cores=1) if self.alone else self.machine
+
 
 def compute(
     scop: Scop,
@@ -261,7 +266,7 @@ class _Planner:
         """
         try:
             with budget(CHUNK_OPERATIONS):
-                found = apply(in_chunks, whole.tree, whole.scop, whole.dependences, self.request.machine, self.request.sizes)
+                found = apply(in_chunks, whole.tree, whole.scop, whole.dependences, self.request.running, self.request.sizes)
                 if found.tree is not None:
                     self._check(found.tree, whole)
                 return found
@@ -338,7 +343,7 @@ class _Planner:
         if has_contraction(scop):
             single = len(part.scop.statements) < 2  # which has tiles of its own
             return None if single else slabs_of(part.tree, part.scop, request.sizes, simple=not self._is_divided(part.scop))
-        cores = request.machine.cores if request.parallel and not request.alone else 1
+        cores = request.running.cores if request.parallel else 1
         found = time_tiles(part.tree, part.scop, part.dependences, request.machine, request.sizes, cores=cores)
         if found is None and self.reductions:
             return solve(part.tree, part.scop, part.dependences, self.reductions)

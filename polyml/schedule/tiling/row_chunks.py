@@ -28,7 +28,10 @@ from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, members_of
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
-LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' barriers
+LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' barriers; for one thread, twice its second cache
+ALONE_SHARE = (
+    50  # percent of its second cache that a chunk's rows of them fill for one thread; for several, fewer barriers count more
+)
 THREAD_BYTES = 256 * 2**10  # of them that a thread has of a chunk at least, whichever number of rows that is
 FEWEST = 4  # chunks of an array
 STRIP = 8  # rows that a thread takes at a time at most
@@ -239,11 +242,12 @@ def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> i
     """
     total = sum(map(traffic.array_bytes, found.arrays))
     extent = max(polyhedra.value_at(scop.arrays[a].shape[0], traffic.sizes) for a in found.arrays)
-    if total < LEAST_BYTES:
+    if total < (LEAST_BYTES if machine.cores > 1 else min(LEAST_BYTES, 2 * machine.cache(2).size_bytes)):
         return 0
     shift, row_bytes = max(found.shifts), max(total // extent, 1)
     least = max(machine.cores * -(-THREAD_BYTES // row_bytes), 4 * shift)
-    fitting = machine.cache(2).size_bytes * machine.cores // row_bytes - shift
+    share = 100 if machine.cores > 1 else ALONE_SHARE
+    fitting = machine.cache(2).size_bytes * share // 100 * machine.cores // row_bytes - shift
     rows = min(max(fitting, least), extent // FEWEST)
     whole = rows // STRIP * STRIP
     return whole if whole >= least else rows if rows >= least else 0

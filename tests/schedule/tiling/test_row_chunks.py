@@ -1,6 +1,7 @@
 """Nests that hand local arrays on share a loop over chunks of rows, and of the arrays the rows in use have memory."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,6 +155,17 @@ def test_chunks_fit_the_second_caches(extent, shift, rows):
     scop = scop_of(blurred, {"A": np.ones((3, 3)), "B": np.ones((3, 3))})
     traffic = Traffic(scop, {p.name: extent for p in scop.parameters})
     assert row_chunks._rows(row_chunks.Chunks(0, 1, (0, shift), ("T",)), scop, catalogue.processor("avx2"), traffic) == rows
+
+
+def test_one_thread_has_chunks_of_smaller_arrays_that_fill_half_of_its_second_cache():
+    scop = scop_of(blurred, {"A": np.ones((3, 3)), "B": np.ones((3, 3))})
+    machine = replace(catalogue.processor("avx2"), cores=1)
+    second = machine.cache(2).size_bytes
+    for extent in (400, 700, 1000):
+        traffic = Traffic(scop, {p.name: extent for p in scop.parameters})
+        rows = row_chunks._rows(row_chunks.Chunks(0, 1, (0, 1), ("T",)), scop, machine, traffic)
+        assert (rows > 0) == (extent * extent * 8 >= 2 * second)
+        assert rows * extent * 8 <= second / 2
 
 
 @pytest.mark.parametrize("function", [blurred, over_three, in_order, turned, read_later])
