@@ -16,7 +16,7 @@ from polyml.model.counting.lattice_points import lattice
 from polyml.model.counting.quasi_polynomial import Poly
 
 MOST_POINTS = 2**24  # that are in memory at once
-FEW_POINTS = 2**13  # that are counted one by one sooner than by a formula
+FEW_POINTS = 2**18  # that are counted one by one sooner than by a formula
 
 
 def size(points: isl.Set) -> int:
@@ -84,15 +84,21 @@ def _few_classes(context: isl.Set, sets: Sequence[isl.Set]) -> Counter[tuple[int
     """Returns {numbers of points of the sets: how many values of the parameters give them}, point by point; None for many points."""
     names = polyhedra.parameter_names(context)
     values = _few_points(polyhedra.parameters_as_set(context))
-    if values is None or not names:
+    if values is None or not names or not len(values):
         return None
+    low = values.min(axis=0)
+    extents = values.max(axis=0) - low + 1
+    strides = np.array([prod(extents[k + 1 :].tolist()) for k in range(len(names))])
     columns = []
     for each in sets:
         points = _few_points(polyhedra.with_parameters_in_front(each.intersect_params(context), names))
         if points is None:
             return None
-        columns.append(Counter(map(tuple, points[:, : len(names)].tolist())))
-    return Counter(tuple(column[value] for column in columns) for value in map(tuple, values.tolist()))
+        columns.append(
+            np.bincount((points[:, : len(names)] - low) @ strides, minlength=prod(extents.tolist()))[(values - low) @ strides]
+        )
+    keys, numbers = np.unique(np.column_stack(columns), axis=0, return_counts=True)
+    return Counter(dict(zip(map(tuple, keys.tolist()), numbers.tolist())))
 
 
 def _few_points(points: isl.Set) -> np.ndarray | None:

@@ -34,10 +34,12 @@ def _points(part: isl.Set) -> np.ndarray:
     found = np.zeros((1, 0), np.int64)
     count = polyhedra.dimensions(part)
     ranges = polyhedra.ranges(part)
+    is_wider = False  # a projection with alternatives takes no point away, so that all constraints are tried at the end
     for depth in range(1, count + 1):
         rows = polyhedra.integer_rows(polyhedra.outer(part, depth))
+        is_wider = is_wider or rows is None
         found = _extended(found, rows or ([], []), ranges[depth - 1])
-    return found
+    return found[inside(part, found)] if is_wider else found
 
 
 def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], ends: tuple[int, int]) -> np.ndarray:

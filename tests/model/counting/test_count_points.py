@@ -8,6 +8,7 @@ import pytest
 
 from polyml.model.counting import batch_evaluation, cardinality, count_points
 from polyml.model.counting.cardinality import CannotCount, count
+from polyml.model.counting.lattice_points import lattice
 from polyml.polyhedra import points
 
 FLOORS = " and ".join(f"(3i + {k}j + floor((i + j)/{p})) mod {p} <= {p // 2}" for k, p in enumerate((67, 71, 73), 1))
@@ -45,6 +46,12 @@ def test_tables_of_parameters(condition, largest, monkeypatch):
     at = np.array([(n, m) for n in range(-2, 12, 3) for m in range(0, 9, 2)])
     expected = [len(points(domain, n=n, m=m)) for n, m in at.tolist()]
     assert count_points.table(domain, ["n", "m"], at).tolist() == expected
+
+
+def test_points_of_a_set_whose_projections_have_alternatives():
+    """Without its last dimension it is no conjunction, so that what is asked of the others alone is tried at the end."""
+    domain = isl.Set(f"{{ [n, i, j] : {MANY} and 0 <= n < 7 and 5n <= i < 5n + 5 }}")
+    assert {tuple(point) for point in lattice(domain).tolist()} == {point for _, point in points(domain)}
 
 
 @pytest.mark.parametrize("few", [0, count_points.FEW_POINTS])
