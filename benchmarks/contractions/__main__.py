@@ -32,6 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dtypes", nargs="+", choices=dict.fromkeys(("float64", *small_types.DTYPES)), help="default: the set's")
     parser.add_argument("--threads", nargs="+", type=int, metavar="N", help="default: the set's, mostly 1 2")
     parser.add_argument("--peers", nargs="+", metavar="PEER", help="default: all of the set (looptune: numpy)")
+    parser.add_argument(
+        "--processor-time", action="store_true", help="count the processor's time, not the clock's, of one thread: where others run"
+    )
     parser.add_argument("--repeat", type=int, default=5, help="rounds (default: 5)")
     parser.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help="for the rounds of one case")
     parser.add_argument("--turn", type=float, metavar="SECONDS", help="of calls in a row (default: 0.3, looptune 0.1)")
@@ -74,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status: 1 when a result is wrong, or a form or peer that is there fails."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.processor_time and options.threads != [1]:
+        parser.error("--processor-time is for --threads 1: several threads share the work, and their times add up")
     chosen = _chosen(parser, options)
     peers = {name: _peers(parser, SETS[name], options) for name in chosen}
     rows: list[Row] = []
@@ -98,7 +103,7 @@ def _measured(work: Set, cases: Sequence[str], peers: Sequence[str], options: ar
         found: list[Row] = []
         for new in measure(
             work, cases, dtype, threads, peers, repeat=options.repeat, budget_s=options.budget,
-            turn_s=options.turn or work.turn_s,
+            turn_s=options.turn or work.turn_s, by_processor=options.processor_time,
         ):  # fmt: skip
             found += new
             print(f"{work.name} {new[0].case} {dtype} {threads}", file=sys.stderr, flush=True)

@@ -48,7 +48,7 @@ class Row:
 
 
 def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Sequence[str], *, repeat: int,
-            budget_s: float, turn_s: float) -> Iterator[list[Row]]:  # fmt: skip
+            budget_s: float, turn_s: float, by_processor: bool = False) -> Iterator[list[Row]]:  # fmt: skip
     """Yields the rows of each case, polyml's first, that of PEAK last.
 
     A process serves its peer in all cases, unless it dies or an error occurs. Rounds of a case end after `repeat`, or once
@@ -60,7 +60,7 @@ def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Se
         for case in cases:
             for name in names:
                 seconds = min(turn_s, _PEAK_TURN_S) if name == PEAK else turn_s
-                job = Job(work.name, case, name, dtype, threads, seconds)
+                job = Job(work.name, case, name, dtype, threads, seconds, by_processor)
                 processes[name] = _with_job(processes.get(name), job, stack)
                 processes[name].prepare()
             rounds(list(processes.values()), repeat, budget_s)

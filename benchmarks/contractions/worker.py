@@ -6,6 +6,7 @@ import gc
 import itertools
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -15,6 +16,7 @@ from benchmarks.contractions.sets import SETS
 from benchmarks.interleaved_processes import Failed
 from benchmarks.peer import PeerUnavailable
 
+Clock = Callable[[], float]
 PEAK = "peak"  # the peer that does multiply-adds alone
 _BATCH_S = 5e-4  # calls that take less are timed several at once
 _TRIAL_S = 0.05  # of the calls that find out which of several forms is fastest
@@ -23,7 +25,11 @@ _LEAST_CALLS = 3  # in a turn, of calls that take up to the turn's time
 
 @dataclass(frozen=True)
 class Job:
-    """A Job is one peer on one case. turn_s: seconds of calls in a row."""
+    """A Job is one peer on one case.
+
+    turn_s: seconds of calls in a row.
+    by_processor: whether what counts is the processor's time of the process, of which others that use the machine take nothing.
+    """
 
     set: str
     case: str
@@ -31,6 +37,11 @@ class Job:
     dtype: str
     threads: int
     turn_s: float
+    by_processor: bool = False
+
+    @property
+    def clock(self) -> Clock:
+        return time.process_time if self.by_processor else time.perf_counter
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ def serve(connection: Connection, job: Job) -> None:
         connection.send(ready)
         order = connection.recv()
         while order == "run":
-            connection.send(turn(form, job.turn_s))
+            connection.send(turn(form, job.turn_s, job.clock))
             order = connection.recv()
         del form, prepared
         gc.collect()
@@ -71,7 +82,7 @@ def serve(connection: Connection, job: Job) -> None:
 def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
     try:
         flops, forms = _forms(job)
-        tried = [_try(name, form, flops, alone=len(forms) == 1) for name, form in forms.items()]
+        tried = [_try(name, form, flops, job.clock, alone=len(forms) == 1) for name, form in forms.items()]
     except PeerUnavailable as reason:
         return Failed("unavailable", str(reason))
     except Exception as error:  # whatever a peer raises becomes a line of the table
@@ -90,33 +101,33 @@ def _forms(job: Job) -> tuple[int, dict[str, Form]]:
     return problem.flops, problem.forms[job.peer](job.threads)
 
 
-def _try(name: str, form: Form, flops: int, alone: bool) -> tuple[float, Ready, Form]:
+def _try(name: str, form: Form, flops: int, clock: Clock, alone: bool) -> tuple[float, Ready, Form]:
     """Returns (seconds of a call, ...); where there is nothing to choose from, those of the first one."""
     if form.clear is not None:
         form.clear()
-    first_s = _seconds(form, 1)
+    first_s = _seconds(form, 1, clock)
     ready = Ready(name, form.flops or flops, first_s, form.error())
-    return first_s if alone else turn(form, _TRIAL_S), ready, form
+    return first_s if alone else turn(form, _TRIAL_S, clock), ready, form
 
 
-def turn(form: Form, turn_s: float) -> float:
+def turn(form: Form, turn_s: float, clock: Clock = time.perf_counter) -> float:
     """Returns the median seconds of a call in the second half of a turn, when cores that rested have woken."""
     number, times, spent = 1, [], 0.0
     if form.prepare is None:
-        number = max(1, round(_BATCH_S / _seconds(form, 1)))
+        number = max(1, round(_BATCH_S / _seconds(form, 1, clock)))
     while spent < turn_s or (len(times) < _LEAST_CALLS and spent < _LEAST_CALLS * turn_s):
-        times.append(_seconds(form, number) / number)
+        times.append(_seconds(form, number, clock) / number)
         spent += times[-1] * number
     return statistics.median(times[len(times) // 2 :])
 
 
-def _seconds(form: Form, number: int) -> float:
+def _seconds(form: Form, number: int, clock: Clock) -> float:
     """Returns the seconds of that many calls; of one where there is something to prepare."""
     call = form.call
     if form.prepare is not None:
         form.prepare()
     numbers = itertools.repeat(None, number)
-    start = time.perf_counter()
+    start = clock()
     for _ in numbers:
         call()
-    return time.perf_counter() - start
+    return clock() - start

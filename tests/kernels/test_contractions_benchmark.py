@@ -1,7 +1,9 @@
 """The benchmark of contractions: every set runs and is right, what is wrong or missing has no figure."""
 
+import itertools
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -112,6 +114,13 @@ def test_calls_that_change_their_arguments_are_prepared_each_time():
     assert worker.turn(Form(work, lambda: 0.0, prepare=lambda: left.__setitem__(0, 1)), 0.001) > 0
 
 
+def test_a_turn_is_timed_by_the_clock_of_its_job():
+    clocks = [worker.Job("x", "case", "peer", "float64", 1, 0.001, by_processor).clock for by_processor in (False, True)]
+    assert clocks == [time.perf_counter, time.process_time]
+    ticks = itertools.count(0, 5)
+    assert worker.turn(Form(int, lambda: 0.0, prepare=int), 20.0, lambda: next(ticks)) == 5
+
+
 def test_the_exit_status_tells_of_what_is_wrong(capsys, monkeypatch):
     failed = Row("square", "2x2x2", "float64", 1, "numpy", failure="wrong", note="3 times the bound")
     own = Row("square", "2x2x2", "float64", 1, "polyml", rate=1.0, spread=1.0)
@@ -123,6 +132,7 @@ def test_the_exit_status_tells_of_what_is_wrong(capsys, monkeypatch):
 
 @pytest.mark.parametrize("arguments, message", [
     (["cubes"], "there is no set 'cubes'"),
+    (["small-types", "--processor-time", "--threads", "1", "2"], "--processor-time is for --threads 1"),
     (["square", "--sizes", "2x3"], "'2x3' is not rows x columns x depth"),
     (["square", "skinny", "--sizes", "2"], "--sizes are those of one set"),
     (["square", "--peers", "torch"], "square has none of these peers; it has numpy, mkl, onednn"),
