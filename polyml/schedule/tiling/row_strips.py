@@ -24,7 +24,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Role, Scop, Statement
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
-from polyml.schedule.analysis.strides import accesses, iterators_of, moves
+from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.tiling.contraction_axes import RowStrips
 from polyml.schedule.tiling.row_nests import (
@@ -206,12 +206,21 @@ class _StripSearch:
         return any(nest.free < len(nest.members) for nest in part.nests) and self.updates.updates(part.names)
 
     def orders(self, part: Part) -> tuple[Part, ...]:
-        """Returns the part, and then with each other loop of its nest outermost that may be."""
+        """Returns the part, and then with each other loop of its nest outermost that may be and counts rows of arrays."""
         if part.number not in self._orders:
             is_added = self.adding and self.adds(part)
             last = len(part.nests[0].members) if is_added and part.nests[0].permutable else self.loops.free(part)
-            self._orders[part.number] = (part, *(part.exchanged(k) for k in range(1, last)))
+            others = (k for k in range(1, last) if not self._counts_columns(part.nests[0], k))
+            self._orders[part.number] = (part, *map(part.exchanged, others))
         return self._orders[part.number]
+
+    def _counts_columns(self, nest: RowNest, k: int) -> bool:
+        """Returns whether loop number `k` goes along the rows of an array, so that strips would cut these."""
+        for statement in map(self.scop.statements.__getitem__, nest.names):
+            along = iterators_of(nest.members[k], statement.name)
+            if any(len(a.subscripts) > 1 and goes_to_neighbours(a, along) for a in accesses(statement)):
+                return True
+        return False
 
     def _fitted(self, parts: Sequence[Part], part: Part) -> tuple[Part, ...]:
         """Returns some parts and one more, in orders of loops in which all share the outermost one; () where there are none.
