@@ -66,15 +66,15 @@ class Traffic:
         return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
-        """Returns the bytes of the smallest box around the elements { A[j] }; 0 where they have fewer dimensions than the array.
+        """Returns the bytes of the smallest box around the elements { A[j] }; 0 where they have fewer dimensions than the box.
 
-        So a diagonal of a matrix counts as 0.
+        So a diagonal of a matrix counts as 0, and a row as its elements.
         """
         total = 0
         for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
-            dims = polyhedra.dimensions(piece)
-            if polyhedra.hull_dimension(piece) == dims:
-                total += prod(polyhedra.length(piece, dim) or 0 for dim in range(dims))
+            lengths = [polyhedra.length(piece, dim) or 0 for dim in range(polyhedra.dimensions(piece))]
+            if polyhedra.hull_dimension(piece) == sum(length != 1 for length in lengths):
+                total += prod(lengths)
         return total * self._scop.arrays[array].element.size_bytes
 
     def array_bytes(self, array: str) -> int:
