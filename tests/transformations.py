@@ -23,6 +23,7 @@ from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, 
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
     "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "sums over strips", "in place",
+    "masked sum",
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
@@ -37,6 +38,7 @@ SELDOM_TOGETHER = {
     "shared memory",
     "row strips",
     "sums over strips",
+    "masked sum",
     *OF_NESTS.values(),
 }
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
@@ -72,6 +74,8 @@ def recording() -> Iterator[list[frozenset[str]]]:
             of_nests.add("row strips")
             if str(after).count('"parallel ') > str(before).count('"parallel '):  # marks that name arrays of partial results
                 of_nests.add("sums over strips")
+        if step.name == "masked_updates" and after is not before:
+            of_nests.add("masked sum")
         if step.name == "pack":
             packed.append({*after.scop.arrays} > {*before.scop.arrays})
 

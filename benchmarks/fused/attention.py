@@ -97,3 +97,51 @@ def causal_attention(Q, K, V):
     scores = np.where(places[None, :] <= places[:, None], scores, np.float32(-1e30))
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return weights / weights.sum(axis=2, keepdims=True) @ V
+
+
+@program(
+    inputs=_heads, full={"H": 1, "N": 4096, "D": 64}, quick={"H": 1, "N": 512, "D": 32}, torch=_by_torch, hand=_attention_by_hand,
+)  # fmt: skip
+def attention_of_long_sequences(Q, K, V):
+    scores = Q @ K.transpose(0, 2, 1) * np.float32(Q.shape[2] ** -0.5)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True) @ V
+
+
+def _grouped_heads(s, rng):
+    queries, keys = (s["H"], s["N"], s["D"]), (s["G"], s["N"], s["D"])
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in (queries, keys, keys))
+
+
+def _grouped_by_torch(torch, Q, K, V):
+    return torch.nn.functional.scaled_dot_product_attention(Q[None], K[None], V[None], enable_gqa=True)[0]
+
+
+@program(
+    inputs=_grouped_heads, full={"H": 8, "G": 2, "N": 512, "D": 64}, quick={"H": 4, "G": 2, "N": 128, "D": 32}, torch=_grouped_by_torch,
+)  # fmt: skip
+def grouped_attention(Q, K, V):
+    heads, n, d = Q.shape
+    groups = K.shape[0]
+    queries = Q.reshape(groups, heads // groups * n, d)
+    scores = queries @ K.transpose(0, 2, 1) * np.float32(d**-0.5)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return (weights / weights.sum(axis=2, keepdims=True) @ V).reshape(heads, n, d)
+
+
+def _one_query(s, rng):
+    queries, keys = (s["H"], s["D"]), (s["H"], s["M"], s["D"])
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in (queries, keys, keys))
+
+
+def _decoding_by_torch(torch, Q, K, V):
+    return torch.nn.functional.scaled_dot_product_attention(Q[None, :, None], K[None], V[None])[0, :, 0]
+
+
+@program(
+    inputs=_one_query, full={"H": 8, "M": 4096, "D": 64}, quick={"H": 4, "M": 512, "D": 32}, torch=_decoding_by_torch,
+)  # fmt: skip
+def decoding_attention(Q, K, V):
+    scores = (K @ Q[:, :, None])[:, :, 0] * np.float32(Q.shape[1] ** -0.5)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return (weights / weights.sum(axis=1, keepdims=True))[:, None, :] @ V

@@ -55,6 +55,7 @@ from polyml.model.nest_passes.scalar_placement import place
 from polyml.model.nest_passes.unroll_sums import unrolled
 from polyml.model.scop_passes.align_slices import rebase
 from polyml.model.scop_passes.array_expansion import expand_arrays
+from polyml.model.scop_passes.masked_updates import without_masked_updates
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.model.scop_passes.term_by_term import term_by_term
 from polyml.pass_manager import Pass
@@ -193,6 +194,9 @@ SCOP_PASSES = (
     Pass("align_slices", rebase, "first: one iteration is one row in all statements from here on"),
     Pass("scalar_expansion", expand, "before dependences, many of which it frees", only="transform", stage="scalars"),
 )
+MASKED_UPDATES = Pass(
+    "masked_updates", without_masked_updates, "before dependences, of which there are fewer then", stage="scalars"
+)
 DEPENDENCES = Pass("deps", dependences, "of the arrays as they are from here on", stage="deps", required=_NEXT)
 REDUCTIONS = Pass("reductions", reductions, "before schedules, which may change their order", stage="reductions", required=_NEXT)
 ARRAY_EXPANSION = Pass(
@@ -258,8 +262,8 @@ EMIT = Pass("llvm", emit, "function by function", stage="llvm", required=_NEXT)
 OBJECT = Pass("object", Assembler.objects, "threads have begun with each function", stage="object", required=_NEXT)
 
 PASSES = (
-    ALGEBRA, *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, DEPENDENCES, REDUCTIONS, ARRAY_EXPANSION,
-    TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
+    ALGEBRA, *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, MASKED_UPDATES, DEPENDENCES, REDUCTIONS,
+    ARRAY_EXPANSION, TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
 )  # fmt: skip
 NAMES = {step.name: step for step in PASSES}
 

@@ -17,6 +17,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
+from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
@@ -80,7 +81,7 @@ class Model:
     versions: whether values are copied before they are overwritten (node splitting), which pays only where a strongly connected
         component is then divided into blocks of columns.
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
-    notes: what was done to the kernel's expressions before, for `explain`.
+    notes: what was done to the kernel's expressions and sums before, for `explain`.
     chosen_by_sizes: whether expressions are written in the form that is cheapest for the sizes of the call.
     """
 
@@ -130,7 +131,7 @@ def model_of(
     kernel, notes = made.kernel, tuple(map(str, made.rewrites))
     typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased)
     model = model_of_scop(typed, scop_of(typed, wanted, runner), wanted, runner, unknown)
-    return replace(model, notes=notes, chosen_by_sizes=made.depends_on_sizes)
+    return replace(model, notes=notes + model.notes, chosen_by_sizes=made.depends_on_sizes)
 
 
 def _rewritten(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Rewritten:
@@ -163,6 +164,10 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
     Raises NotAffineError for float16 on a processor that has no instructions for it.
     """
     options, sizes = wanted.options, wanted.sizes
+    notes: tuple[str, ...] = ()
+    if wanted.transform and not wanted.aliased:
+        whole, scop = scop, runner.run(passes.MASKED_UPDATES, scop)
+        notes = left_out(whole, scop)
     if _has_halves(scop) and not wanted.machine.converts_halves:
         raise NotAffineError("this processor has no instructions for float16")
     if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
@@ -179,7 +184,7 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
             scop, found = wider, within
             free = runner.run(passes.REDUCTIONS, scop, options.fp)
     scop = runner.run(passes.TERM_BY_TERM, scop, free) if free else scop
-    return Model(typed, scop, found, free, typical, expands, unknown=unknown)
+    return Model(typed, scop, found, free, typical, expands, unknown=unknown, notes=notes)
 
 
 def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", runner: PassRunner | None = None) -> Scop:

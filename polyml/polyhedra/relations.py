@@ -184,3 +184,11 @@ def where_equal(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: 
         there = isl.UnionSet(f"[{', '.join(names)}] -> {{ [{value}] }}")
         domain = domain.intersect(isl.UnionMap.from_union_pw_aff(member).intersect_range(there).domain())
     return domain.coalesce()
+
+
+def same_block(domain: isl.Set, dim: int, size: int) -> isl.Map:
+    """Returns { S[i, j] -> S[i', j] : i' // size = i // size } for the iterator at `dim`."""
+    local = isl.LocalSpace.from_space(domain.get_space())
+    values = [isl.PwAff.from_aff(isl.Aff.var_on_domain(local, _D.set, k)) for k in range(domain.dim(_D.set))]
+    values[dim] = values[dim].scale_down_val(isl.Val(size)).floor()
+    return reduce(isl.Map.intersect, (value.eq_map(value) for value in values))

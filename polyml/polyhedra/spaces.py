@@ -149,3 +149,8 @@ def dimensions(value: isl.Set) -> int:
 def dimension(domain: isl.Set, position: int) -> isl.Aff:
     """Returns one dimension of a set as an expression: { S[i, j] -> [(i)] } for position 0."""
     return isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain.get_space()), _D.set, position)
+
+
+def involves(domain: isl.Set, dim: int) -> bool:
+    """Returns whether a constraint of a set is on the dimension at `dim`."""
+    return domain.involves_dims(_D.set, dim, 1)

@@ -47,7 +47,13 @@ def shortest(paths):
                 paths[i, j] = min(paths[i, j], paths[i, k] + paths[k, j])
 
 
+def masked(A, B):
+    places = np.arange(A.shape[0])
+    return np.sum(np.where(places[None, :] <= places[:, None], A @ B.T, 0.5), axis=1)
+
+
 CALLS = {
+    masked: {"A": np.zeros((90, 5)), "B": np.zeros((90, 5))},
     lu_slices: {"A": np.zeros((40, 40))},
     row_sums: {"A": np.zeros((40, 40)), "B": np.zeros(40)},
     contracted: {"A": np.zeros((9, 9, 9)), "C": np.zeros((9, 9)), "s": np.zeros(9)},
@@ -107,6 +113,7 @@ def all_signs_plus(statement):
 PLANTED = [
     ("align_slices", lu_slices, reads_a_neighbour),
     ("scalar_expansion", row_sums, reads_a_neighbour),
+    ("masked_updates", masked, first_is_lost),
     ("array_expansion", contracted, first_is_lost),
     ("term_by_term", differences, all_signs_plus),
     ("index_set_splitting", shortest, first_is_lost),

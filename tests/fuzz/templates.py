@@ -97,7 +97,8 @@ def rows_of_products(rng: random.Random) -> Made:
     product = "T[i, j] += A[i, k] * B[k, j]"
     body += _nest([rows, elements], ["T[i, j] = 0", "for k in range(K):", f"    {product}"])
     for _ in range(rng.randint(1, 3)):
-        change = rng.choice(["T[i, j] = max(T[i, j], 0)", "T[i, j] += C[j, 0]", "T[i, j] = T[i, j] * 2 - A[i, 0]"])
+        mask = f"T[i, j] = {rng.choice(['T[i, j] if j <= i + 1 else 1', '2 if i < j else T[i, j]', 'T[i, j] if i - 2 < j else 0'])}"
+        change = rng.choice(["T[i, j] = max(T[i, j], 0)", "T[i, j] += C[j, 0]", "T[i, j] = T[i, j] * 2 - A[i, 0]", mask])
         reduce = rng.choice(["r[i] = max(r[i], T[i, j])", "r[i] += T[i, j]", "r[i] = min(r[i], T[i, j] + 1)"])
         choice = rng.random()
         if choice < 0.15:

@@ -13,18 +13,22 @@ DEFAULT_TRIPS = 500  # assumed for a loop whose length is known only at run time
 
 def trips(loop: Loop, known: Mapping[str, int]) -> int:
     """Returns an estimate of the loop's number of iterations: the least number by any two bounds whose difference is known, but at
-    most 2000 (4 * DEFAULT_TRIPS). If no two bounds have a known difference, it is 500 (DEFAULT_TRIPS).
+    most 2000 (4 * DEFAULT_TRIPS). If no two bounds have a known difference, it is 500 (DEFAULT_TRIPS). Bounds that leave a gap, as
+    those of a triangle where the typical values lie outside of it, tell nothing, unless all do.
 
     known: by name of a parameter or variable, its value.
     """
-    best = None
+    best, gap = None, False
     for low in loop.lower:
         for high in loop.upper:
             difference = high - low
             if difference.names <= known.keys():
-                count = max(0, difference.evaluate(known) // loop.step + 1)
-                best = count if best is None else min(best, count)
-    return DEFAULT_TRIPS if best is None else min(best, 4 * DEFAULT_TRIPS)
+                count = difference.evaluate(known) // loop.step + 1
+                gap |= count < 0
+                best = best if count < 0 else count if best is None else min(best, count)
+    if best is None:
+        return 0 if gap else DEFAULT_TRIPS
+    return min(best, 4 * DEFAULT_TRIPS)
 
 
 def middle_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from polyml.codegen.astgen.marks import LoopMarks
 from polyml.codegen.astgen.scan import scan
 from polyml.codegen.astgen.tile_loops import tile_loops
 from polyml.codegen.astgen.translation_validation import is_proved
+from polyml.codegen.ir.block_quotients import straight
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, substitute, with_body
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
@@ -39,7 +40,7 @@ def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] |
     reductions: by statement, the updates whose order is free.
     """
     nodes = tuple(n for part in components(schedule) for n in nodes_of(part, scop.checked))
-    return Program(scop, nodes, reductions or {})
+    return Program(scop, straight(nodes), reductions or {})
 
 
 def nodes_of(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:

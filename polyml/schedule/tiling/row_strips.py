@@ -335,7 +335,7 @@ class _StripSearch:
         if handed * 100 < second * LEAST_SHARE or extents[-1] < few:
             return 0
         fitting = second * SECOND_SHARE // 100 * prod(extents) // handed
-        rows = 1 << max(min(fitting, LARGEST), few // 2).bit_length() - 1
+        rows = 1 << max(min(fitting, LARGEST), few).bit_length() - 1
         while rows > few and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
             rows //= 2
         fresh = sum(map(self.traffic.array_bytes, group.arrays))

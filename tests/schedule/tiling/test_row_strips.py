@@ -149,6 +149,16 @@ def test_nor_have_arrays_that_the_second_cache_holds():
     assert not noted(kernel)
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_batch_of_one_has_strips_too(batch):
+    kernel, given = (
+        polyml.kernel(heads, cache=False),
+        arguments(heads, shapes=((batch, 400, 16), (batch, 500, 16), (batch, 500, 8))),
+    )
+    np.testing.assert_allclose(kernel(*given), heads(*given), rtol=2e-4, atol=2e-5)
+    assert len(noted(kernel)) == 1
+
+
 def test_what_no_row_needs_alone_runs_before_the_strips():
     kernel, given = polyml.kernel(nearest, cache=False), arguments(nearest)
     kernel(*given)

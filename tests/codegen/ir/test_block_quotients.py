@@ -1,0 +1,61 @@
+"""Quotients of variables inside a tile become those of the tile's variable, and no iteration changes."""
+
+from itertools import product
+
+import pytest
+
+from polyml.codegen.ir.block_quotients import straight
+from polyml.codegen.ir.program import Instance, Loop
+from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
+
+N, T, I, J = (variable(name) for name in ("N", "t", "i", "j"))
+
+
+def number(value):
+    return Affine(value, ())
+
+
+def nest(first, step, length, divisor, offset=0, least=0):
+    """for t from `first` by `step`: for i in t .. t + length - 1, from `least` on: for j up to a quotient of i + offset."""
+    inner = Loop("j", (number(0),), (floor_div(I + offset, divisor) * divisor + (divisor - 1), N), 1, (Instance("S", (T, I, J)),))
+    middle = Loop("i", (extremum("max", [T, number(least)]),), (extremum("min", [T + (length - 1), N]),), 1, (inner,))
+    return Loop("t", (number(first),), (N,), step, (middle,), role="tile")
+
+
+def iterations(loop, known):
+    lower, upper = max(e.evaluate(known) for e in loop.lower), min(e.evaluate(known) for e in loop.upper)
+    for value in range(lower, upper + 1, loop.step):
+        for node in loop.body:
+            if isinstance(node, Instance):
+                yield tuple(e.evaluate({**known, loop.var: value}) for e in node.point)
+            else:
+                yield from iterations(node, {**known, loop.var: value})
+
+
+def bound_of(loop):
+    return loop.body[0].body[0].upper[0]
+
+
+@pytest.mark.parametrize(("first", "step", "length", "divisor", "offset"), [(0, 8, 8, 64, 0), (16, 8, 8, 16, 8), (0, 4, 4, 4, -4)])
+def test_a_quotient_that_is_the_same_in_a_tile_is_the_tiles(first, step, length, divisor, offset):
+    given = nest(first, step, length, divisor, offset, least=3)
+    [made] = straight([given])
+    assert "i" in bound_of(given).names and "i" not in bound_of(made).names
+    for n in (0, 3, 40, 70):
+        assert list(iterations(made, {"N": n})) == list(iterations(given, {"N": n}))
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "length", "divisor", "offset"),
+    [(1, 8, 8, 64, 0), (0, 8, 8, 12, 0), (0, 8, 8, 64, 1), (0, 4, 8, 64, 0), (0, 12, 8, 64, 0)],
+)
+def test_one_that_may_change_in_a_tile_is_kept(first, step, length, divisor, offset):
+    given = nest(first, step, length, divisor, offset)
+    assert straight([given]) == (given,)
+
+
+def test_iterations_stay_for_all_small_tiles():
+    for first, step, length, divisor, offset in product((0, 2, 3), (2, 4, 6), (2, 3, 4), (2, 4, 6), (-2, 0, 1)):
+        given = nest(first, step, length, divisor, offset)
+        [made] = straight([given])
+        assert list(iterations(made, {"N": 13})) == list(iterations(given, {"N": 13}))
