@@ -489,6 +489,17 @@ def kernel(X, W, Y):
 
 def matvec_pair(rng: random.Random) -> Made:
     e = _element(rng)
+    if rng.random() < 0.4:  # in nests of their own, with what leads from the one to the other between them
+        rows, columns = ("i", "range(A.shape[0])"), ("j", "range(A.shape[1])")
+        between = ["q[i] -= x[i]", "q[i] = max(q[i], 0)", f"x[i] = q[i] * {_half(e)}", "x[i] += q[i]"]
+        body = ["def kernel(A, x, y, p, q):", *_nest([rows, columns], ["q[i] += A[i, j] * p[j]"])]
+        body += _nest([columns], ["y[j] = 0"]) if rng.random() < 0.5 else []
+        for change in rng.sample(between, rng.randint(1, 2)):
+            body += _nest([rows], [change])
+        loops = [rows, columns]
+        rng.shuffle(loops)
+        body += _nest(loops, [f"y[j] += A[i, j] * {rng.choice(['q', 'x'])}[i]"])
+        return "\n".join(body), _arrays(e, A="N,M", x="N", y="M", p="M", q="N")
     return (
         f"""
 def kernel(A, x, y, p, q):

@@ -14,9 +14,8 @@ nest moves every element that it accesses once, at memory's bandwidth, of which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
 
 import islpy as isl
 
@@ -26,6 +25,17 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed
 from polyml.model.core.scop import Scop
+from polyml.schedule.affine.fused_nests import (
+    DEEPEST,
+    FlatNest,
+    FusedNests,
+    deep,
+    domain_of,
+    free_band,
+    is_flat,
+    is_forward,
+    nest_tree,
+)
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
 from polyml.schedule.analysis.traffic import Traffic
@@ -34,7 +44,6 @@ from polyml.schedule.tree.bands import POINT, TILE, members_of, parallel_mark, t
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 OPERATIONS = 200_000  # isl operations for the choice
-DEEPEST = 2  # loops of the nests that are fused: deeper nests use the data that they load many times
 ONE_THREAD = 0.55  # of memory's bandwidth
 GAIN = 0.95  # time of fused nests over that of separate ones, from which on they are not fused
 GAIN_SERIAL = 0.8  # the same where fused nests have no threads, which compute as well
@@ -77,71 +86,6 @@ def join_passes(
     return (schedule if changed is tree else isl.Schedule(print_tree(changed))), tuple(fusion.notes)
 
 
-@dataclass(frozen=True)
-class _FlatNest:
-    """A nest of few loops, with all that is inside them.
-
-    domain: { S[i] }, its instances.
-    members: { S[i] -> [(e)] } of each loop, outermost first.
-    child: the tree inside the loops; None where the statements stand directly inside them.
-    """
-
-    domain: isl.UnionSet
-    members: tuple[isl.UnionPwAff, ...]
-    child: Tree | None
-
-    @property
-    def names(self) -> list[str]:
-        return polyhedra.set_names(self.domain)
-
-    def body(self) -> Tree:
-        """Returns the inside of the nest's loops as a child of a sequence."""
-        return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
-
-
-@dataclass(frozen=True)
-class _FusedNests:
-    """Nests that share their first loop, or a single nest that is not fused yet.
-
-    parts: the nests, in order.
-    given: the tree of a nest that is not fused yet; None for fused ones.
-    permutable: whether the loops of a nest that is not fused yet may be exchanged.
-    parallel: whether the shared loop goes to threads.
-    partial: the arrays of which each thread then has partial results, added up behind the loop.
-    free: whether the shared loop carries no dependence.
-    """
-
-    parts: tuple[_FlatNest, ...]
-    given: Tree | None = None
-    permutable: bool = False
-    parallel: bool = False
-    partial: tuple[str, ...] = ()
-    free: bool = False
-
-    @cached_property
-    def domain(self) -> isl.UnionSet:
-        return polyhedra.union([part.domain for part in self.parts], isl.UnionSet("{ }"))
-
-    @cached_property
-    def shared(self) -> isl.UnionPwAff:
-        """Returns { S[i] -> [(e)] } of the loop that is around all nests."""
-        return reduce(isl.UnionPwAff.union_add, (part.members[0] for part in self.parts))
-
-    @property
-    def names(self) -> list[str]:
-        return polyhedra.set_names(self.domain)
-
-    def interchanged(self) -> Iterator[_FusedNests]:
-        """Yields these nests; for a single nest whose loops may be exchanged, also with each of its other loops outermost."""
-        yield self
-        if self.given is None or not self.permutable:
-            return
-        (part,) = self.parts
-        for first in range(1, len(part.members)):
-            order = [first, *(k for k in range(len(part.members)) if k != first)]
-            yield _FusedNests((_FlatNest(part.domain, tuple(part.members[k] for k in order), part.child),), self.given, True)
-
-
 class _TrafficFusion:
     """The fusion of nests that read the same large array, in one schedule; `notes` tell what was decided."""
 
@@ -174,7 +118,7 @@ class _TrafficFusion:
         made = [group if isinstance(group, dict) else self._tree(group) for group in joined]
         return made[0]["child"] if len(made) == 1 else {**node, "sequence": made}
 
-    def _group(self, child: Tree) -> _FusedNests | Tree:
+    def _group(self, child: Tree) -> FusedNests | Tree:
         """Returns a child of a sequence as a nest that may be fused; the child itself where it is too deep or a contraction."""
         band, domain = child.get("child", {}), isl.UnionSet(child["filter"])
         if "schedule" not in band or "options" in band:
@@ -184,35 +128,88 @@ class _TrafficFusion:
             return child
         if any(may_be_contraction(self._scop.statements[n]) for n in names):
             return child
-        part = _FlatNest(domain, tuple(m.intersect_domain(domain) for m in members), band.get("child"))
-        return _FusedNests((part,), child, bool(band.get("permutable")))
+        part = FlatNest(domain, tuple(m.intersect_domain(domain) for m in members), band.get("child"))
+        return FusedNests((part,), child, bool(band.get("permutable")))
 
-    def _joined(self, groups: list[_FusedNests | Tree], prefix: tuple[isl.UnionPwAff, ...]) -> list[_FusedNests | Tree]:
+    def _joined(self, groups: list[FusedNests | Tree], prefix: tuple[isl.UnionPwAff, ...]) -> list[FusedNests | Tree]:
         """Returns the children of a sequence, each nest fused with an earlier one where that pays.
 
         A nest may be moved past children between the two that do not depend on it. prefix: the loops around the sequence.
         """
-        made: list[_FusedNests | Tree] = []
+        made: list[FusedNests | Tree] = []
         for group in groups:
             for k in reversed(range(len(made))):
-                earlier = made[k]
-                if isinstance(group, dict) or isinstance(earlier, dict) or not self._large(earlier, group):
-                    continue
-                passed = [_domain(g) for g in made[k + 1 :]]
-                rises = all(self._dependences_of(group.domain, d, prefix).is_empty() for d in passed)
-                if not rises and not all(self._dependences_of(earlier.domain, d, prefix).is_empty() for d in passed):
-                    continue
-                both = self._best(earlier, group, prefix)
-                if both is not None:
-                    made = [*made[:k], both, *made[k + 1 :]] if rises else [*made[:k], *made[k + 1 :], both]
+                joined = self._joined_at(made, k, group, prefix)
+                if joined is not None:
+                    made = joined
                     break
             else:
                 made.append(group)
         return made
 
-    def _best(self, first: _FusedNests, second: _FusedNests, prefix: tuple[isl.UnionPwAff, ...]) -> _FusedNests | None:
+    def _joined_at(
+        self, made: Sequence[FusedNests | Tree], k: int, group: FusedNests | Tree, prefix: tuple[isl.UnionPwAff, ...]
+    ) -> list[FusedNests | Tree] | None:
+        """Returns the children `made` with `group` behind them, fused with number `k`; None where that does not pay or is illegal."""
+        earlier, passed = made[k], made[k + 1 :]
+        if isinstance(group, dict) or isinstance(earlier, dict) or not self._large(earlier, group):
+            return None
+        if all(self._dependences_of(group.domain, domain_of(g), prefix).is_empty() for g in passed):
+            both = self._best(earlier, group, prefix)
+            return None if both is None else [*made[:k], both, *passed]
+        if all(self._dependences_of(earlier.domain, domain_of(g), prefix).is_empty() for g in passed):
+            both = self._best(earlier, group, prefix)
+            return None if both is None else [*made[:k], *passed, both]
+        return self._through(made, k, group, prefix)
+
+    def _through(
+        self, made: Sequence[FusedNests | Tree], k: int, group: FusedNests, prefix: tuple[isl.UnionPwAff, ...]
+    ) -> list[FusedNests | Tree] | None:
+        """Returns the children with `group` fused with number `k` and with what leads from the one to the other, nest by nest:
+
+            r = A @ w;  s = 0;  r -= y;  s += A.T @ r      ->      s = 0;  tiles of rows of the other three
+
+        What depends on nothing of these runs before, what `group` does not need behind. None where that does not pay or is illegal,
+        or where nothing leads from the one to the other: what else stands between them, such as a product, may want either.
+        """
+        chain: list[FusedNests] = [made[k]]  # type: ignore[list-item]
+        before: list[FusedNests | Tree] = []
+        behind: list[FusedNests | Tree] = []
+
+        def tied(one: FusedNests | Tree, others: Sequence[FusedNests | Tree]) -> bool:
+            return any(not self._dependences_of(domain_of(one), domain_of(other), prefix).is_empty() for other in others)
+
+        for other in made[k + 1 :]:
+            if not tied(other, [*chain, *behind]):
+                before.append(other)
+            elif not tied(other, [group]):
+                behind.append(other)
+            elif isinstance(other, dict) or len(other.parts) > 1 or other.given is None or tied(other, behind):
+                return None
+            else:
+                chain.append(other)
+        for first in chain[0].interchanged() if len(chain) > 1 else ():
+            linked = self._linked(first, chain[1:], prefix)
+            both = None if linked is None else self._best(linked, group, prefix)
+            if both is not None:
+                return [*made[:k], *before, both, *behind]
+        return None
+
+    def _linked(self, first: FusedNests, others: Sequence[FusedNests], prefix: tuple[isl.UnionPwAff, ...]) -> FusedNests | None:
+        """Returns nests that one after the other use what those before have made of a row, in one loop over rows that carries no
+        dependence; None where they have none.
+        """
+        for other in others:
+            ways = (self._together(first, way, first.shared.union_add(way.shared), prefix) for way in other.interchanged())
+            found = next((way for way in ways if way is not None and way.free), None)
+            if found is None:
+                return None
+            first = found
+        return first
+
+    def _best(self, first: FusedNests, second: FusedNests, prefix: tuple[isl.UnionPwAff, ...]) -> FusedNests | None:
         """Returns both nests fused so as to save most time; None where no way saves enough, or `fusion.fuse` fuses them anyway."""
-        found: list[tuple[float, _FusedNests, int]] = []
+        found: list[tuple[float, FusedNests, int]] = []
         separate = 0
         for one in first.interchanged():
             for other in second.interchanged():
@@ -237,7 +234,7 @@ class _TrafficFusion:
         self._note(best, separate, saved)
         return best
 
-    def _note(self, group: _FusedNests, separate: int, saved: int) -> None:
+    def _note(self, group: FusedNests, separate: int, saved: int) -> None:
         """Adds a note on fused nests: how, and that they move `separate - saved` bytes instead of the `separate` bytes before."""
         results = "" if group.parallel else ", on one thread"
         if group.partial:
@@ -246,21 +243,21 @@ class _TrafficFusion:
         moved = f"{separate - saved:,} bytes instead of {separate:,}{self._traffic.note}"
         self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
 
-    def _time(self, moved: float, group: _FusedNests | None) -> float:
+    def _time(self, moved: float, group: FusedNests | None) -> float:
         """Returns the time to move bytes in nests (fused: `group`; not fused: None), in units of a byte's time on all threads."""
         cores = self._setting.machine.cores if self._setting.parallel else 1
         if group is not None and group.parallel:
             return moved + JOINING * cores * sum(map(self._traffic.array_bytes, group.partial))
         return moved if group is None else moved * min(cores, 1 / ONE_THREAD)
 
-    def _large(self, first: _FusedNests, second: _FusedNests) -> bool:
+    def _large(self, first: FusedNests, second: FusedNests) -> bool:
         """Returns whether both nests access some array of two or more dimensions; only such arrays are taken to be large."""
         mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
         return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
 
     # traffic
 
-    def _saved(self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff) -> int:
+    def _saved(self, first: FusedNests, second: FusedNests, shared: isl.UnionPwAff) -> int:
         """Returns the bytes of elements that both nests access in one iteration of the shared loop: those that fusion saves."""
         times = isl.UnionMap.from_union_pw_aff(shared)
         total = 0
@@ -273,7 +270,7 @@ class _TrafficFusion:
                 total += self._traffic.bytes(both.range(), array)
         return total
 
-    def _along_rows(self, first: _FusedNests, second: _FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
+    def _along_rows(self, first: FusedNests, second: FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
         """Returns whether an access of the nests to the array goes along rows: its last subscript changes with the shared loop."""
         return any(
             moves(access, iterators_of(shared, name), slice(-1, None))
@@ -293,20 +290,20 @@ class _TrafficFusion:
         return found if not prefix else found.eq_at_multi_union_pw_aff(together(prefix))
 
     def _together(
-        self, first: _FusedNests, second: _FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
-    ) -> _FusedNests | None:
+        self, first: FusedNests, second: FusedNests, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
+    ) -> FusedNests | None:
         """Returns both nests in one loop; None where that, or tiles that each run `first` before `second`, would be illegal."""
         pairs = self._dependences_of(first.domain, second.domain, prefix)
-        if not _forward(pairs, shared):
+        if not is_forward(pairs, shared):
             return None
         (new,) = second.parts
         last = first.parts[-1]
         parts = (*first.parts, new)
         same = pairs.eq_at_multi_union_pw_aff(together([shared]))
-        if len(new.members) == len(last.members) == DEEPEST and _is_flat(new.child) and _is_flat(last.child):
+        if len(new.members) == len(last.members) == DEEPEST and is_flat(new.child) and is_flat(last.child):
             inner = last.members[1].union_add(new.members[1])
-            if _forward(same.intersect_domain(last.domain), inner) and _forward(pairs.intersect_domain(last.domain), inner):
-                parts = (*first.parts[:-1], _deep(last, new, inner))
+            if is_forward(same.intersect_domain(last.domain), inner) and is_forward(pairs.intersect_domain(last.domain), inner):
+                parts = (*first.parts[:-1], deep(last, new, inner))
         domain = first.domain.union(second.domain)
         inside = self._dependences.validity.intersect_domain(domain).intersect_range(domain)
         if prefix:
@@ -318,7 +315,7 @@ class _TrafficFusion:
             if not backward.is_empty():
                 return None
         is_parallel = partial is not None and self._setting.parallel
-        return _FusedNests(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
+        return FusedNests(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
 
     def _partial(self, carried: isl.UnionMap, domain: isl.UnionSet) -> tuple[str, ...] | None:
         """Returns the arrays of which threads need partial results for the shared loop to be parallel; None where it cannot be.
@@ -341,7 +338,7 @@ class _TrafficFusion:
             self._free = relaxed(self._scop, self._setting.reductions) if self._setting.reductions else isl.UnionMap("{ }")
         return self._free
 
-    def _tree(self, group: _FusedNests) -> Tree:
+    def _tree(self, group: FusedNests) -> Tree:
         """Returns the fused nests, or the nest that was not fused, as a child of a sequence."""
         if group.given is not None:
             return group.given
@@ -349,50 +346,19 @@ class _TrafficFusion:
         whole = len(group.parts) == 1
         if whole:
             (part,) = group.parts
-            inside = {**_band(part.members), "child": part.child}
+            inside = {**free_band(part.members), "child": part.child}
         elif self._setting.tile:
-            inside = {"sequence": [_nest(part, part.members) for part in group.parts]}
+            inside = {"sequence": [nest_tree(part, part.members) for part in group.parts]}
         else:
-            inside = {**_band((group.shared,)), "child": {"sequence": [_nest(part, part.members[1:]) for part in group.parts]}}
+            inside = {
+                **free_band((group.shared,)),
+                "child": {"sequence": [nest_tree(part, part.members[1:]) for part in group.parts]},
+            }
         if not group.parallel and (whole or not self._setting.tile):
             return {**where, "child": inside}
         size = isl.Val(STRIP if whole else ROWS)
         strips = group.shared.scale_down_val(size).floor().scale_val(size)
         inside = inside if not whole and self._setting.tile else {"mark": POINT, "child": inside}
         mark = parallel_mark(group.partial) if group.parallel else TILE
-        tiles = {**_band((strips,)), "coincident": [int(group.parallel)], "child": inside}
+        tiles = {**free_band((strips,)), "coincident": [int(group.parallel)], "child": inside}
         return {**where, "child": {"mark": mark, "child": tiles}}
-
-
-def _nest(part: _FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:
-    """Returns the nest as a child of a sequence: its body inside the loops `members` alone, which are some of its loops."""
-    if not members:
-        return part.body()
-    band = _band(members) if part.child is None else {**_band(members), "child": part.child}
-    return {"filter": str(part.domain), "child": {"mark": POINT, "child": band}}
-
-
-def _band(members: Sequence[isl.UnionPwAff]) -> Tree:
-    return {"schedule": str(together(members)), "permutable": 1, "coincident": [0] * len(members)}
-
-
-def _deep(first: _FlatNest, second: _FlatNest, inner: isl.UnionPwAff) -> _FlatNest:
-    """Returns two nests of two loops as one nest, with the bodies one after the other. inner: the second loop, for both."""
-    bodies = [body for part in (first, second) for body in ([part.body()] if part.child is None else part.child["sequence"])]
-    members = (first.members[0].union_add(second.members[0]), inner)
-    return _FlatNest(first.domain.union(second.domain), members, {"sequence": bodies})
-
-
-def _is_flat(child: Tree | None) -> bool:
-    """Returns whether a nest's body, a tree or None, has no further loops."""
-    return child is None or "sequence" in child and all(set(c) == {"filter"} for c in child["sequence"])
-
-
-def _domain(group: _FusedNests | Tree) -> isl.UnionSet:
-    return isl.UnionSet(group["filter"]) if isinstance(group, dict) else group.domain
-
-
-def _forward(relation: isl.UnionMap, member: isl.UnionPwAff) -> bool:
-    """Returns whether no pair of the relation { S[i] -> T[j] } goes back along the member."""
-    times = isl.UnionMap.from_union_pw_aff(member)
-    return polyhedra.has_no_pair(relation.apply_domain(times).apply_range(times), isl.Map.lex_gt)

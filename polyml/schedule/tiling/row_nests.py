@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
@@ -13,7 +13,7 @@ from polyml import polyhedra
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import iterators_of
-from polyml.schedule.tree.bands import POINT, members_of, together
+from polyml.schedule.tree.bands import POINT, members_of, names_in, together
 from polyml.schedule.tree.text import Tree
 
 
@@ -168,18 +168,24 @@ def children_of(made: Sequence[Part], given: Sequence[Tree], parts: Sequence[Par
             yield from (part.tree for part in own)
 
 
-def in_rows(parts: Sequence[Tree]) -> Iterator[Tree]:
-    """Yields the nests of a strip; neighbours without blocks share the loop over single rows, which is their outermost one."""
+def in_rows(parts: Sequence[Tree], adding: Set[str]) -> Iterator[Tree]:
+    """Yields the nests of a strip; neighbours without blocks share the loop over single rows, which is their outermost one.
+
+    adding: statements that add to the same results in all rows; nests of them keep rows of their own, so that those of others stay
+        independent.
+    """
     together_: list[Tree] = []
     for part in (*parts, None):
-        if part is not None and "schedule" in part.get("child", {}):
-            together_.append(part)
-            continue
-        if together_:
+        alone = part is None or "schedule" not in part.get("child", {}) or not adding.isdisjoint(names_in(part["filter"]))
+        if alone and together_:
             yield _shared_rows(together_)
             together_ = []
-        if part is not None:
-            yield part
+        if part is None:
+            return
+        if not alone:
+            together_.append(part)
+        else:
+            yield _shared_rows([part]) if "schedule" in part.get("child", {}) else part
 
 
 def _shared_rows(parts: Sequence[Tree]) -> Tree:

@@ -69,14 +69,14 @@ def in_strips(
     schedule: isl.Schedule,
     scop: Scop,
     updates: FreeUpdates,
-    limits: tuple[CpuMachine, bool],
+    limits: tuple[CpuMachine, bool, int],
     sizes: Mapping[str, int],
     lay_out: _LayOut,
 ) -> Stripped:
     """Returns the schedule with products and their neighbours in shared loops over strips of rows, where that saves traffic.
 
     updates: the dependences, and which of them are among updates of reductions.
-    limits: the machine, and whether loops may go to threads.
+    limits: the machine, whether loops may go to threads, and how many threads run them.
     sizes: values of parameters to choose by.
     lay_out: from the nests of a group in their order, inside a strip, to the schedule with products in blocks, and notes.
     """
@@ -122,17 +122,12 @@ def _groups(parts: Sequence[Part], search: _StripSearch, adding: _StripSearch) -
     found = [group]
     if group.before or not search.pays(group):
         found += [search.counted(search.longest([first, *parts[1:]])) for first in exchanged]
-        group = min(filter(search.pays, found), key=_saved, default=group)
-    others = parts[len(group.before) + len(group.parts) :] if search.pays(group) else parts[1:]
-    if any(adding.adds(part) for part in others):
-        longer = adding.longest(parts)
-        found += [adding.counted(longer)] if len(longer.parts) > len(group.parts) or not search.pays(group) else []
-    return sorted(filter(search.pays, found), key=_saved)
-
-
-def _saved(group: _Group) -> int:
-    """Returns the bytes that strips move more than separate nests do."""
-    return group.moved - group.separate
+        group = max(filter(search.pays, found), key=lambda each: each.saved, default=group)
+    is_settled = search.pays(group) and not group.before
+    if any(adding.adds(part) for part in parts[len(group.parts) if is_settled else 1 :]):
+        longer = [adding.longest([first, *parts[1:]]) for first in adding.orders(parts[0])]
+        found += [group for each in longer if any((group := adding.counted(each)).partial) and not adding.cuts_lines(group)]
+    return sorted(filter(search.pays, found), key=lambda each: each.saved, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -157,6 +152,10 @@ class _Group:
     moved: int = 0
 
     @property
+    def saved(self) -> int:
+        return self.separate - self.moved
+
+    @property
     def nests(self) -> list[RowNest]:
         return [nest for part in self.parts for nest in part.nests]
 
@@ -167,6 +166,7 @@ class _StripSearch:
 
     traffic: the bytes that nests move at the sizes of the call.
     parallel: whether loops may go to threads.
+    threads: how many run them, each with partial results.
     adding: whether shared loops may carry updates of reductions, so that each strip adds the part of its rows.
     loops: which loops parts can share.
     _orders: by the number of a part, itself and the same part with other loops outermost.
@@ -177,6 +177,7 @@ class _StripSearch:
     traffic: Traffic
     machine: CpuMachine
     parallel: bool
+    threads: int
     adding: bool
     loops: SharedLoops
     _orders: dict[int, tuple[Part, ...]] = field(default_factory=dict)
@@ -189,11 +190,20 @@ class _StripSearch:
         only = all(self.updates.only_in(names, arrays) for arrays in group.partial)
         return bool(group.shared) and group.moved < GAIN * group.separate and only
 
+    def cuts_lines(self, group: _Group) -> bool:
+        """Returns whether the loop over rows goes along the last dimension of an array, so that strips share cache lines."""
+        return any(
+            len(access.subscripts) > 1 and moves(access, iterators_of(nest.members[group.depth - 1], name), slice(-1, None))
+            for nest in group.nests
+            for name in nest.names
+            for access in accesses(self.scop.statements[name])
+        )
+
     def longest(self, parts: Sequence[Part]) -> _Group:
-        """Returns the longest group that begins with the first part, whose loops are in this order unless rows may add to results."""
+        """Returns the longest group that begins with the first part, whose loops are in this order."""
         group = _Group(())
         for part in parts:
-            orders = self.orders(part) if group.parts or self.adding else (part,)
+            orders = self.orders(part) if group.parts else (part,)
             ways = [self._fitted(group.parts, order) or (*group.parts, order) for order in orders]
             grown = [made for way in ways if (made := self._with_part(replace(group, parts=way[:-1]), way[-1])) is not None]
             if not grown:
@@ -276,7 +286,7 @@ class _StripSearch:
         separate = sum(self.traffic.of(nest.names) for nest in group.nests)
         partial = tuple(self.updates.carried(names, shared_loop(group.nests, k)) for k in range(group.depth))
         joined = sum(map(self.traffic.array_bytes, {array for each in partial for array in each}))
-        moved = self.traffic.of(names, arrays) + (JOINING * self.machine.cores * joined if self.parallel else 0)
+        moved = self.traffic.of(names, arrays) + (JOINING * self.threads * joined if self.parallel else 0)
         return replace(group, shared=shared, arrays=arrays, partial=partial, separate=separate, moved=moved)
 
     def strips(self, group: _Group, lay_out: _LayOut) -> tuple[Tree, list[str]] | None:
@@ -303,7 +313,9 @@ class _StripSearch:
         group = replace(group, separate=sum(self.traffic.of(names_in(part["filter"])) for part in inside["sequence"]))
         if group.moved >= GAIN * group.separate:
             return None
-        tree: Tree = {"sequence": list(in_rows(inside["sequence"]))}
+        added = {array for each in group.partial for array in each}
+        adding = {name for nest in nests for name in nest.names if self.scop.statements[name].write.array in added}
+        tree: Tree = {"sequence": list(in_rows(inside["sequence"], adding))}
         shared = self._shared(extents, rows)
         for k in range(last, -1, -1):
             loop, size = shared_loop(nests, k), isl.Val(rows)

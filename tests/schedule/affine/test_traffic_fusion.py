@@ -218,3 +218,64 @@ def test_a_product_beside_nests_that_share_a_pass():
     np.testing.assert_array_equal(r, A.sum(1))
     np.testing.assert_array_equal(c, A.sum(0))
     assert "partial results of c" in kernel.explain() and "not laid out" not in kernel.explain()
+
+
+def gradient(X, y, w, g):
+    r = X @ w
+    g += 1.0
+    r -= y
+    g += X.T @ r
+
+
+def in_loops(X, y, w, g):
+    for i in range(X.shape[0]):
+        for k in range(X.shape[1]):
+            y[i] += X[i, k] * w[k]
+    for k in range(X.shape[1]):
+        g[k] = 1.0
+    for i in range(X.shape[0]):
+        y[i] = y[i] * y[i]
+    for k in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            g[k] += X[i, k] * y[i]
+
+
+def weighted(X, y, w, g):  # what follows a row's sum comes between, in two nests, and what the first nest alone needs behind
+    r = X @ w
+    s = np.exp(r * 0.01)
+    t = r * 2
+    g += X.T @ (s - y)
+    y[:] = t
+
+
+def from_other_rows(X, y, w, g):  # the second nest reads sums of other rows
+    r = X @ w
+    s = r[::-1] - y
+    g += X.T @ s
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("function, fires", [(gradient, True), (weighted, True), (from_other_rows, False)])
+@pytest.mark.parametrize("rows", [1, 7, 8, 65, 600])
+def test_what_leads_from_one_nest_to_the_other_is_fused_with_both(function, fires, rows, threads):
+    rng = np.random.default_rng(rows)
+    given = [rng.random((rows, 300)), rng.random(rows), rng.random(300), rng.random(300)]
+    wanted = [a.copy() for a in given]
+    kernel = polyml.kernel(function, cache=False, threads=threads)
+    kernel(*given)
+    function(*wanted)
+    for a, b in zip(given, wanted):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+    assert ("tiles of 8 rows instead of several" in str(kernel.explain())) == fires
+
+
+def test_a_row_s_sum_and_what_uses_it_move_the_matrix_once():
+    scop = of(in_loops, X=np.ones((2, 2)), y=np.ones(2), w=np.ones(2), g=np.ones(2))
+    made, free = plan(scop)
+    (note,) = (note for note in made.notes if "instead of" in note)
+    assert "tiles of 8 rows instead of several: 32," in note and "bytes instead of 64," in note
+    assert any(mark.startswith("parallel ") for mark in marks(made.tree))
+    check_legal(made.tree, scop, dependences(scop), free)
+    check_parallel(made.tree, scop, dependences(scop), free)
+    strict, _ = plan(scop, fp="strict")
+    assert not any("instead of" in note for note in strict.notes)
