@@ -114,6 +114,7 @@ QUICK = frozenset(
     schedule/gpu/test_mapping.py
     schedule/gpu/test_tile_choice.py
     schedule/legality/test_check.py
+    schedule/strips/test_row_updates.py
     schedule/test_random_schedules.py
     schedule/tiling/test_contraction.py
     systolic/folding/test_stalls.py

@@ -35,6 +35,7 @@ LAYERS = (
     ("schedule.analysis",),
     ("schedule.affine",),
     ("schedule.tiling",),
+    ("schedule.strips",),
     ("schedule",),
     ("schedule.gpu.libraries", "schedule.gpu"),  # products below, where they are placed above
     ("schedule.script",),

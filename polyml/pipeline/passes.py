@@ -67,11 +67,11 @@ from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.shift import shift
 from polyml.schedule.affine.traffic_fusion import join_passes
 from polyml.schedule.compute import Scheduled, compute
+from polyml.schedule.strips.row_strips import Stripped, in_strips
 from polyml.schedule.tiling.blocked_factorization import in_slabs
 from polyml.schedule.tiling.contraction import map_contractions
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.row_chunks import Chunked, in_chunks
-from polyml.schedule.tiling.row_strips import Stripped, in_strips
 from polyml.schedule.tiling.time_tiling import tile_time
 
 

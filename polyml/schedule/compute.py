@@ -32,6 +32,7 @@ from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.traffic import Traffic, nests
 from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.strips.row_strips import Stripped, in_strips
 from polyml.schedule.tiling.blocked_factorization import SLAB, Slabs, in_slabs, middle, restricted, solve
 from polyml.schedule.tiling.blocked_factorization import cut as slabs_of
 from polyml.schedule.tiling.contraction import map_contractions
@@ -39,7 +40,6 @@ from polyml.schedule.tiling.contraction_axes import LayoutSetting, RowStrips
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
-from polyml.schedule.tiling.row_strips import Stripped, in_strips
 from polyml.schedule.tiling.time_tiling import TimeTiles, tile_time, time_tiles
 from polyml.schedule.tree.text import parse_tree, print_tree
 

@@ -101,7 +101,8 @@ def _in_small_caches(function: FunctionType, program: Program) -> Callable:
 
     import polyml
     from polyml.runtime.storage import size_classes
-    from polyml.schedule.tiling import blocking, row_strips
+    from polyml.schedule.strips import row_strips
+    from polyml.schedule.tiling import blocking
 
     kernel = polyml.kernel(fallback="error", cache=False, threads=1 + program.seed % 2)(function)
     changes = (

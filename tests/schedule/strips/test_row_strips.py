@@ -8,7 +8,7 @@ from polyml import pass_manager
 from polyml.codegen.passes.privatize import privatize
 from polyml.model.core.scop import Role
 from polyml.pipeline.passes import without
-from polyml.schedule.tiling.row_strips import LARGEST
+from polyml.schedule.strips.row_strips import LARGEST
 
 
 def attention(Q, K, V):

@@ -5,7 +5,7 @@ import pytest
 
 import polyml
 from polyml.schedule.legality import check
-from tests.schedule.tiling.test_row_strips import noted
+from tests.schedule.strips.test_row_strips import noted
 
 
 def squares(X, W):
@@ -142,7 +142,7 @@ def test_sums_in_order_are_left_alone(function):
 
 
 def test_threads_without_partial_results_are_refused(monkeypatch):
-    from polyml.schedule.tiling import row_strips
+    from polyml.schedule.strips import row_strips
 
     monkeypatch.setattr(row_strips, "parallel_mark", lambda partial: "parallel")
     refused = []

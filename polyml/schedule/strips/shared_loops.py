@@ -1,0 +1,79 @@
+"""Which loops nests can share: those along which no dependence between them moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.contraction_roles import may_be_contraction
+from polyml.schedule.strips.row_nests import Part, domain_of, iterator_of, shared_loop
+from polyml.schedule.tree.bands import together
+
+
+@dataclass(frozen=True)
+class SharedLoops:
+    """Which loops the nests of parts can share: no dependence between them moves along these.
+
+    dependences: { S[i] -> T[j] }, the ones that count.
+    adding: whether loops may be shared that carry updates of reductions, which are then not among the dependences.
+    _free, _pairs, _shared: what is known, by the numbers of parts: how many loops may be shared, the dependences between two parts,
+        and whether they share a loop of each.
+    """
+
+    scop: Scop
+    dependences: isl.UnionMap
+    adding: bool = False
+    _free: dict[int, int] = field(default_factory=dict)
+    _pairs: dict[tuple[int, int], isl.UnionMap] = field(default_factory=dict)
+    _shared: dict[tuple[int, int, int, int], bool] = field(default_factory=dict)
+
+    def depth(self, parts: Sequence[Part]) -> int:
+        """Returns how many outermost loops the nests of the last part can share with those of each of the others."""
+        *before, last = parts
+        return min(self.between(part, last) for part in (*before, last))
+
+    def between(self, part: Part, other: Part) -> int:
+        """Returns how many outermost loops the nests of two parts, or of one part and itself, can share."""
+        depth, most = 0, min(self.free(part), self.free(other))
+        while depth < most and self._is_shared(part, other, depth):
+            depth += 1
+        return depth
+
+    def free(self, part: Part) -> int:
+        """Returns how many outermost loops of a part may be shared: those that carry no dependence, and of a product all but two."""
+        if part.number not in self._free:
+            statements = [self.scop.statements[name] for name in part.names]
+            products = [len(s.iterators) - 2 for s in statements if may_be_contraction(s)]
+            loops = [len(nest.members) if self.adding else nest.free for nest in part.nests]
+            self._free[part.number] = min((*loops, *products), default=0)
+        return self._free[part.number]
+
+    def needs(self, part: Part, others: Sequence[Part]) -> bool:
+        """Returns whether a statement of the part depends on one of the others."""
+        return any(not self.pairs(other, part).is_empty() for other in others)
+
+    def are_tied(self, part: Part, other: Part) -> bool:
+        """Returns whether a dependence leads from one of two parts to the other."""
+        return self.needs(part, [other]) or self.needs(other, [part])
+
+    def pairs(self, part: Part, other: Part) -> isl.UnionMap:
+        """Returns the dependences { S[i] -> T[j] } from instances of a part to those of another one, or of itself."""
+        key = part.number, other.number
+        if key not in self._pairs:
+            self._pairs[key] = self.dependences.intersect_domain(domain_of(part.nests)).intersect_range(domain_of(other.nests))
+        return self._pairs[key]
+
+    def _is_shared(self, part: Part, other: Part, k: int) -> bool:
+        """Returns whether loop number `k` of both parts follows one iterator, and no dependence from one to the other moves along it."""
+        key = part.number, part.given(k), other.number, other.given(k)
+        if key not in self._shared:
+            nests, pairs = (part.nests if part is other else (*part.nests, *other.nests)), self.pairs(part, other)
+            self._shared[key] = all(iterator_of(nest.members[k], name, self.scop) for nest in nests for name in nest.names)
+            if self._shared[key] and not pairs.is_empty():
+                loop = together([shared_loop(nests, k)])
+                moving = (pairs.lex_lt_at_multi_union_pw_aff, pairs.lex_gt_at_multi_union_pw_aff)
+                self._shared[key] = all(found(loop).is_empty() for found in moving)
+        return self._shared[key]
