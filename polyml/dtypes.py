@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,22 @@ class DType:
         stem = {"c": "complex", "f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
         brain = "b" if self.name == "bf16" else ""
         return "bool" if self.kind == "b" else f"{brain}{stem}{self.bits}"
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """Returns the least and the greatest value of the type, in NumPy's order; infinities where it has them.
+
+        >>> I8.limits, F32.limits, BOOL.limits, C64.limits
+        ((-128, 127), (-inf, inf), (False, True), ((-inf-infj), (inf+infj)))
+        """
+        if self.is_complex:
+            return complex(-inf, -inf), complex(inf, inf)
+        if self.is_float:
+            return -inf, inf
+        if self.kind == "b":
+            return False, True
+        low = 0 if self.kind == "u" else -(2 ** (self.bits - 1))
+        return low, low + 2**self.bits - 1
 
 
 C128, C64 = (DType(f"c{b}", "c", b) for b in (128, 64))

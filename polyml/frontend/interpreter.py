@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from polyml.dtypes import BY_NUMPY_NAME
 from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
 from polyml.frontend.scalar_arithmetic import HALVES, binary, call, cast, unary
@@ -216,6 +217,9 @@ class _Interpreter:
                 return self._logical(expr)
             case syntax.IfExp():
                 return self._expr(expr.then if self._expr(expr.condition) else expr.orelse)
+            case syntax.Call(function="least" | "greatest"):
+                kind = _TypeSampler(self._values).dtype(expr.args[0])
+                return kind.type(BY_NUMPY_NAME[kind.name].limits[expr.function == "greatest"])
             case syntax.Call():
                 return call(expr.module, expr.function, [self._expr(a) for a in expr.args])
             case syntax.Cast():

@@ -78,6 +78,8 @@ class ExpressionInference:
                 return self._clip(expr)
             case syntax.Call(function="wide"):
                 return self._wide(self.value(expr.args[0]))
+            case syntax.Call(function="least" | "greatest"):
+                return rules.limit(expr, self.value(expr.args[0]))
             case syntax.Call():
                 return function_rules.call(expr, tuple(map(self.value, expr.args)))
             case syntax.Cast():

@@ -257,6 +257,17 @@ def element_type(wanted: syntax.TypeOf, value: TypedValue) -> DType:
     return dtype
 
 
+def limit(expr: syntax.Call, value: TypedValue) -> TypedValue:
+    """Returns the least or greatest value of a value's type as a constant, as `least(x)` or `greatest(x)` means it.
+
+    While the types of the value are not known, the result is a value without types.
+    """
+    if not value.known:
+        return UNKNOWN
+    dtype = element_type(syntax.TypeOf(expr.args[0], loc=expr.loc), value)
+    return constant(dtype.limits[expr.function == "greatest"], dtype, expr.loc)
+
+
 def check_kind(stmt: syntax.Assign, value: TypedValue, element: DType) -> None:
     """Raises PolymlTypeError for an `A += x` that NumPy refuses too, because the elements of A cannot take the sum.
 

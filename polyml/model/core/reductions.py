@@ -180,14 +180,9 @@ def identity(operator: str, element: DType) -> bool | int | float:
 
 def _extreme(operator: str, element: DType) -> bool | int | float:
     """Returns the identity of a minimum or maximum: the greatest or least value of the type; NaN for fmin and fmax of floats."""
-    is_least = operator in ("min", "minimum", "fmin")
-    if element.is_float:
-        return float("nan") if operator in ("fmin", "fmax") else float("inf") if is_least else float("-inf")
-    if element.kind == "b":
-        return is_least
-    if element.kind == "u":
-        return 2**element.bits - 1 if is_least else 0
-    return 2 ** (element.bits - 1) - 1 if is_least else -(2 ** (element.bits - 1))
+    if element.is_float and operator in ("fmin", "fmax"):
+        return float("nan")
+    return element.limits[operator in ("min", "minimum", "fmin")]
 
 
 def _accumulator(statement: Statement) -> int | None:

@@ -26,6 +26,11 @@ def column_tops(X, W):
     return top
 
 
+def column_extrema(X, W):
+    P = X @ W
+    return np.max(P, axis=0), np.min(P)
+
+
 def moments(X, W):
     Y = X @ W
     return np.sum(Y, axis=0), np.sum(Y * Y, axis=0)
@@ -61,6 +66,7 @@ SHAPES = {
     squares: ((1031, 32), (32, 1029)),
     column_sums: ((1031, 32), (32, 1029)),
     column_tops: ((1031, 32), (32, 1029)),
+    column_extrema: ((1031, 32), (32, 1029)),
     moments: ((1031, 32), (32, 1029)),
     gradient: ((4099, 24), (24, 67), (4099, 67)),
     clusters: ((4099, 24), (24, 67)),
@@ -106,14 +112,14 @@ IN_NUMPY = {
 
 
 @pytest.mark.parametrize("rows", [1, 7, 16, 17, 63, 64, 65, 130, 1025])
-@pytest.mark.parametrize("function", [squares, moments, clusters], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [squares, moments, column_extrema, clusters], ids=lambda f: f.__name__)
 def test_for_any_number_of_rows(function, rows):
     kernel = polyml.kernel(function, cache=False, threads=2)
     shapes = ((rows, 24), (24, 1029 if function is not clusters else 67))
     agree(kernel, function, arguments(function, np.float64, shapes), arguments(function, np.float64, shapes))
 
 
-@pytest.mark.parametrize("function", [column_sums, column_tops, gradient], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [column_sums, column_tops, column_extrema, gradient], ids=lambda f: f.__name__)
 def test_whole_numbers_are_added_exactly_whatever_fp_says(function):
     function = {gradient: whole_gradient}.get(function, function)
     shapes = SHAPES.get(function, SHAPES[gradient])

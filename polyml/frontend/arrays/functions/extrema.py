@@ -29,8 +29,8 @@ ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache 
 def _extremum(function: str):
     """Returns the function that lowers np.max or np.min.
 
-    The loops that it makes take the elements at index 0 of the reduced axes as the first result, and compare the others with it.
-    float16 and bfloat16 are compared in float32.
+    The first result is the least or greatest value of the elements' type, which no element changes: if it were an element, it would
+    have to be computed before the others. float16 and bfloat16 are compared in float32.
 
     function: "maximum" or "minimum"
     """
@@ -39,7 +39,9 @@ def _extremum(function: str):
         given, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
         array = each_element(given, lambda part: syntax.Call("wide", (part,))) if builder.halves else given
-        best = _first_elements(builder, array, axes, keep, f"the {function[:3]} of no elements", loc)
+        _require_some(builder, array, axes, f"the {function[:3]} of no elements", loc)
+        start = syntax.Call("least" if function == "maximum" else "greatest", (array.sample,), loc=loc)
+        best = builder.allocated("_best", reduced_shape(array, axes, keep), syntax.TypeOf(array.sample), start, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             lvalue = best.lvalue(reduced_point(point, axes, keep))
