@@ -118,6 +118,25 @@ def random_schedule(rng, every=False):
     return schedule_of("; ".join(f"{s}{point} : {d}" for s, d in domains.items()), tree)
 
 
+def random_product(rng):
+    """A product T in tiles, with statements before and behind that run in the first and the last tile of its depth."""
+    low, high = rng.choice(["0", "0", "1"]), rng.choice(["N", "M", "N - 1", "M - 2"])
+    rows = rng.choice(["0 <= i < M", "0 <= i < N", "2 <= i < N + 2"])
+    size, across = rng.choice([2, 3, 4, 6]), rng.choice([1, 2, 4])
+    last = f"max({low}, {high} - 1)"
+    value = {"B": low, "T": "k", "D": last, "E": last}
+    names = ["B"] * rng.randint(0, 1) + ["T"] + ["D", "E"][: rng.randint(0, 2)]
+    points = {s: "T[i, k]" if s == "T" else f"{s}[i]" for s in names}
+    domains = [f"{points[s]} : {rows}" + (f" and {low} <= k < {high}" if s == "T" else "") for s in names]
+    inner = {s: band("T[i, k] -> [(i)]", "T[i, k] -> [(k)]") if s == "T" else band(f"{points[s]} -> [(i)]") for s in names}
+    tree = sequence(*((points[s], inner[s]) for s in names)) if len(names) > 1 else inner["T"]
+    tiles = ["; ".join(f"{points[s]} -> [({e} - ({e}) mod {n})]" for s in names for e in [of(s)])
+             for of, n in ((lambda s: value[s], size), (lambda s: "i", across))]  # fmt: skip
+    for tile in rng.sample(tiles, 2):
+        tree = band(tile, options="atomic[x]", child=tree)
+    return schedule_of("; ".join(domains), tree)
+
+
 def random_strided_schedule(rng):
     """Domains with strides, in tiles of tiles whose sizes do not divide one another."""
     names = ["i", "j"][: rng.randint(1, 2)]

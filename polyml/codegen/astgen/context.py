@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from polyml.codegen.presburger.constraint_rows import NotSimple, both, innermost_loop, negated, row_key, tight, without
+from polyml.codegen.presburger.constraint_rows import (
+    Maximum,
+    NotSimple,
+    both,
+    innermost_loop,
+    negated,
+    row_key,
+    tight,
+    without,
+    without_maxima,
+)
 from polyml.codegen.presburger.omega_test import Row, System, is_empty
 from polyml.polyhedra import Quotient
 from polyml.quasi_affine.affine import Affine
@@ -29,7 +39,10 @@ class Point(NamedTuple):
         """Returns the value that a linear expression of parameters and of these loops has in the iteration."""
         terms, total = row
         for name, c in terms.items():
-            total += c * (self.loops[name[1]] if isinstance(name, tuple) else SIZE)
+            if isinstance(name, Maximum):
+                total += c * max(map(self.value, name.rows))
+            else:
+                total += c * (self.loops[name[1]] if isinstance(name, tuple) else SIZE)
         return total
 
     def ends(self, rows: Iterable[Row]) -> tuple[int, int] | None:
@@ -164,6 +177,9 @@ class LoopContext:
 
     def _is_fact(self, row: Row) -> bool:
         """Returns whether a linear expression of parameters alone is known to be at least 0."""
+        cases = without_maxima(row)
+        if cases != [row]:
+            return all(map(self._is_fact, cases))
         for name, c in row[0].items():
             is_bounded = any(c * terms.get(name, 0) > 0 for terms, _ in self.facts.least)
             if not is_bounded and not any(name in terms for terms, _ in self.facts.equal):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import lcm
 
 import islpy as isl
 
 from polyml.codegen.astgen.context import LoopContext
-from polyml.codegen.presburger.constraint_rows import LoopName, NotSimple, both, opposite, row_key, solved_for, without
-from polyml.codegen.presburger.omega_test import Row, System, shadow
+from polyml.codegen.presburger.constraint_rows import LoopName, NotSimple, both, maximum, opposite, row_key, solved_for, without
+from polyml.codegen.presburger.omega_test import Row, System, combined, shadow
 
 
 def common_rows(asked: Sequence[Sequence[Row]]) -> list[Row]:
@@ -44,7 +45,10 @@ def _follows(row: Row, other: Row, name: LoopName, here: LoopContext) -> bool:
     name: the loop's.
     """
     factor, c = row[0][name], other[0][name]
-    return (c > 0) == (factor > 0) and here.proves(without(row, abs(c), other, abs(factor)))
+    if (c > 0) != (factor > 0):
+        return False
+    terms, constant = without(row, abs(c), other, abs(factor))
+    return here.proves((terms, constant + abs(c) - 1))  # c times an integer that is more than -1 is at least 1 - c
 
 
 def same_value(name: LoopName, own: Sequence[System]) -> Row | None:
@@ -93,7 +97,30 @@ def hull(name: LoopName, own: Sequence[System], here: LoopContext, systems: Sequ
         known = [constant for constant in constants if constant is not None]
         if len(known) == len(constants):
             kept.append((row[0], max(known)))
+    for side in (1, -1):
+        if not any(row[0][name] * side > 0 for row in kept) and sum(not rows.equal for rows in own) == 1:
+            kept += _weakest_of_parameters(name, [[row for row in both(rows) if row[0][name] * side > 0] for rows in own])
     return [*both(bounding_rows(name, kept, here))]
+
+
+def _weakest_of_parameters(name: LoopName, own: Sequence[Sequence[Row]]) -> list[Row]:
+    """Returns the bound of a loop that each of its statements implies where none of their own bounds is implied by all: the
+    greatest of them, in a list. The list is empty where a statement does not have one single bound, or has one that depends on a
+    loop around: such loops might have many iterations more than they need. It is asked for where all statements but one run in one
+    iteration each; nests of several ranges would be tested in every iteration, and could not be divided evenly among threads.
+
+    -n >= 0 of one statement, N - 1 - 8n >= 0 of another          max(0, N - 1) - 8n >= 0
+
+    name: the loop's name in the bounds.
+    own: by statement, its bounds on one side of the loop, as linear expressions that are at least 0.
+    """
+    rows = [row for its in own for row in its]
+    if any(len(its) != 1 for its in own) or not all(n == name or type(n) is str for terms, _ in rows for n in terms):
+        return []
+    factor = lcm(*(row[0][name] for row in rows))
+    scaled = [combined(row, factor // abs(row[0][name]), ({}, 0), 0) for row in rows]
+    greatest = maximum(({n: c for n, c in terms.items() if n != name}, constant) for terms, constant in scaled)
+    return [({greatest: 1, name: scaled[0][0][name]}, 0)]
 
 
 def _constant(row: Row, name: LoopName, rows: System, system: System, here: LoopContext) -> int | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from math import gcd, lcm
 
 from polyml.codegen.astgen.context import LoopContext
-from polyml.codegen.presburger.constraint_rows import LoopName, NotSimple
+from polyml.codegen.presburger.constraint_rows import LoopName, Maximum, NotSimple
 from polyml.codegen.presburger.omega_test import Name, Row
 from polyml.polyhedra import Quotient
-from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, floor_div, linear, variable
+from polyml.quasi_affine.affine import Affine, Compare, Condition, conjunction, extremum, floor_div, linear, variable
 
 
 def rounded_quotient(row: Row, divisor: int, here: LoopContext) -> Affine:
@@ -26,7 +26,8 @@ def all_non_negative(rows: Iterable[Row], here: LoopContext) -> Condition:
     for row in rows:
         expr, _ = _multiple(row, here)
         if -expr in found:
-            found[-expr] = "=="
+            del found[-expr]
+            found[expr] = "=="
         else:
             found[expr] = ">="
     return conjunction(*sorted((Compare(op, expr) for expr, op in found.items()), key=str))
@@ -40,6 +41,8 @@ def _multiple(row: Row, here: LoopContext) -> tuple[Affine, int]:
     for name, c in row[0].items():
         if isinstance(name, str):
             parts.append((variable(name), c, 1))
+        elif isinstance(name, Maximum):
+            parts.append((extremum("max", [_multiple(operand, here)[0] for operand in name.rows]), c, 1))
         elif isinstance(name, tuple):
             value, by = here.values[name[1]]
             parts.append((value, c // gcd(c, by), by // gcd(c, by)))

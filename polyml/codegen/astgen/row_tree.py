@@ -13,8 +13,19 @@ from math import gcd
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.presburger.constraint_rows import LoopName, NotSimple, replaced, row_of_linear, solved_for
-from polyml.codegen.presburger.omega_test import Name, Row, System
+from polyml.codegen.presburger.constraint_rows import (
+    LoopName,
+    Maximum,
+    NotSimple,
+    both,
+    maximum,
+    negated,
+    replaced,
+    row_of_linear,
+    solved_for,
+    without,
+)
+from polyml.codegen.presburger.omega_test import Name, Row, System, is_empty
 from polyml.polyhedra import LinearRow, Quotient
 from polyml.schedule.tree.bands import NODE
 
@@ -94,22 +105,79 @@ def read(node: isl.ScheduleNode, names: frozenset[str], same: Mapping[Name, Row]
     partial = node.band_get_partial_schedule()
     tree = read(node.child(0), names, same, every)
     for k in reversed(range(node.band_n_member())):
-        rows = _rows(partial.get_at(k), names)
+        rows = _rows(partial.get_at(k), names, same)
         step, offset = _lattice(rows.values())
         tree = RowLoop(rows, step, offset, node.band_member_get_ast_loop_type(k), tree)
     return tree
 
 
-def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
-    """Returns, by statement, the value of a band's member as a linear expression. Raises NotSimple where it is not linear."""
+def _rows(member: isl.UnionPwAff, names: frozenset[str], same: Mapping[Name, Row]) -> dict[str, Row]:
+    """Returns, by statement, the value of a band's member as a linear expression. Raises NotSimple where it is not linear.
+
+    same: by parameter that equals an expression of other parameters, that expression.
+    """
     found = polyhedra.expressions(member)
     rows: dict[str, Row] = {}
     for name in names:
-        row = polyhedra.linear_row(found[name]) if name in found else None
-        if row is None:
+        if name not in found:
             raise NotSimple
-        rows[name] = row_of_linear(row)
+        row = polyhedra.linear_row(found[name])
+        rows[name] = _greatest(found[name], same) if row is None else row_of_linear(row)
     return rows
+
+
+def _greatest(value: isl.PwAff, same: Mapping[Name, Row]) -> Row:
+    """Returns as a linear expression a value that is defined by cases: the greatest of some linear expressions of parameters, or
+    the multiple of a number that is next below it. Raises NotSimple where it is neither.
+
+    { S[i] -> [0] : N <= 0;  S[i] -> [8*floor((N - 1)/8)] : N > 0 }  is  8*floor(max(0, N - 1)/8)
+
+    same: by parameter that equals an expression of other parameters, that expression.
+    """
+    cases = [(polyhedra.integer_rows(where), row_of_linear(row), divisor) for where, row, divisor in polyhedra.rows_by_piece(value)]
+    quotients = [name for _, row, _ in cases for name in row[0] if isinstance(name, Quotient)]
+    factor = quotients[0].divisor if quotients else 1
+    for where, row, divisor in cases:
+        if where is None or divisor != 1:
+            raise NotSimple
+        inside = System(*(tuple(map(row_of_linear, side)) for side in where))
+        for _, other, _ in cases:
+            less = inside & System((), (negated(without(row, 1, other, 1)),))
+            if is_empty(less & System((), tuple(quotient_bounds(name for terms, _ in both(less) for name in terms)))) is not True:
+                raise NotSimple
+    greatest = maximum(replaced(_operand(row, factor), same) for _, row, _ in cases)
+    return ({Quotient(frozenset([(greatest, 1)]), 0, factor): factor}, 0) if quotients else ({greatest: 1}, 0)
+
+
+def _operand(row: Row, factor: int) -> Row:
+    """Returns a linear expression of parameters such that factor * floor(it / factor) is the given row. Raises NotSimple if the row
+    is not of this kind.
+    """
+    terms, constant = row
+    if factor == 1:
+        found = row
+    elif constant % factor:
+        raise NotSimple
+    elif not terms:
+        found = ({}, constant)
+    else:
+        ((name, c), *more) = terms.items()
+        if more or not isinstance(name, Quotient) or (name.divisor, c) != (factor, factor):
+            raise NotSimple
+        found = (dict(name.terms), name.constant + constant)
+    if not all(isinstance(name, str) for name in found[0]):
+        raise NotSimple
+    return found
+
+
+def maxima_in(tree: RowTree) -> Iterator[Maximum]:
+    """Yields the maxima in the values of the loops at or below a node of the tree; one may come several times."""
+    if isinstance(tree, RowLoop):
+        names = [name for terms, _ in tree.expressions.values() for name in terms]
+        inner = [name for quotient in names if isinstance(quotient, Quotient) for name, _ in quotient.terms]
+        yield from (name for name in (*names, *inner) if isinstance(name, Maximum))
+    for child in tree.children if isinstance(tree, RowSequence) else () if isinstance(tree, RowLeaf) else (tree.child,):
+        yield from maxima_in(child)
 
 
 def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:

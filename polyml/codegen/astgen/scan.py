@@ -32,6 +32,7 @@ from polyml.codegen.astgen.row_tree import (
     around,
     defined,
     loops_to,
+    maxima_in,
     read,
     same_parameters,
     systems_of,
@@ -39,11 +40,14 @@ from polyml.codegen.astgen.row_tree import (
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node
 from polyml.codegen.presburger.constraint_rows import (
     LoopName,
+    Maximum,
     NotSimple,
     both,
     equations_in,
     innermost_loop,
+    is_fixed,
     of_loops,
+    opposite,
     outline,
     replaced,
     row_key,
@@ -51,6 +55,7 @@ from polyml.codegen.presburger.constraint_rows import (
     shadows_of,
     solve,
     solved_for,
+    without_maxima,
 )
 from polyml.codegen.presburger.omega_test import Name, Row, System, shadow
 from polyml.polyhedra import Quotient
@@ -69,9 +74,12 @@ def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[
         equal, least = ([*map(row_of_linear, side)] for side in polyhedra.integer_rows(context) or ([], []))
         same = same_parameters(equal, polyhedra.parameter_names(context))
         left = (replaced(row, same) for row in equal)
-        facts = System(tuple(row for row in left if row[0]), tuple(replaced(row, same) for row in least))
-        here = LoopContext(facts, every=every)
         tree = read(root.child(0), frozenset(domains), same, every)
+        known = (
+            *(replaced(row, same) for row in least),
+            *(row for found in dict.fromkeys(maxima_in(tree)) for row in found.facts()),
+        )
+        here = LoopContext(System(tuple(row for row in left if row[0]), known), every=every)
         found = [
             ActiveStatement(name, polyhedra.dimensions(piece), system)
             for name, piece in domains.items()
@@ -162,7 +170,7 @@ def _shadow(system: System, loops: int) -> list[Row] | None:
     """Returns the constraints that the system implies on parameters and the outermost `loops` loops, or None where it has no
     solution. Raises NotSimple if this takes too long.
     """
-    names: set[Name] = {name for terms, _ in (*system.equal, *system.least) for name in terms if type(name) is str}
+    names: set[Name] = {name for terms, _ in (*system.equal, *system.least) for name in terms if is_fixed(name)}
     found = shadow(system, frozenset(names | {("loop", depth) for depth in range(loops)}))
     if found is None:
         raise NotSimple
@@ -225,14 +233,17 @@ def _asked_of_loops(a: ActiveStatement, here: LoopContext) -> list[Row]:
 
 def _unproved(here: LoopContext, rows: Iterable[Row]) -> list[Row]:
     """Returns those of the linear expressions `rows` that are not proved to be at least 0 by the context and the ones before
-    them.
+    them. Of an equation, which is two opposite ones, both are returned unless both are proved.
     """
+    each = [left for row in rows for left in without_maxima(row)]
     found: list[Row] = []
-    for row in rows:
+    for row in each:
         if not here.proves(row):
             found.append(row)
             here = here.having([row])
-    return found
+    asked, given = {*map(row_key, found)}, {*map(row_key, each)}
+    ends = [opposite(row) for row in found]
+    return [*found, *(row for row in ends if row_key(row) in given - asked)]
 
 
 def _guarded(rows: list[Row], here: LoopContext, make: Callable[[LoopContext], list[Node]]) -> list[Node]:
@@ -269,7 +280,8 @@ def _loop(loop: RowLoop, statements: list[ActiveStatement], here: LoopContext, m
         upper = upper or _farthest("max", "min", [high for _, high in each])
     if not lower or not upper:
         raise NotSimple
-    inside = here.in_loop(rows, variable(f"c{depth}") - loop.offset, loop.step)
+    known = here.having(fact for row in rows for name in row[0] if isinstance(name, Maximum) for fact in name.facts())
+    inside = known.in_loop(rows, variable(f"c{depth}") - loop.offset, loop.step)
     body = tuple(_nodes(loop.child, active, inside, marks.inside()))
     if not body:
         return []

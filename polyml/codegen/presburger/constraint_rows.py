@@ -5,6 +5,8 @@ eliminated from them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 
 from polyml.codegen.presburger.omega_test import MOST_ROWS, Name, Row, System, combined
@@ -12,6 +14,45 @@ from polyml.polyhedra import LinearRow, Quotient
 
 SOME_ROWS = 60  # that are kept where some do
 LoopName = tuple[str, int]  # a loop's name in rows: ("loop", 2)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """A Maximum is the greatest of some linear expressions of parameters. In rows it stands in the place of a parameter's name.
+
+    operands: these expressions, each as (pairs of a parameter and its coefficient, constant).
+    """
+
+    operands: frozenset[tuple[frozenset, int]]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Its operands as linear expressions, in an order that is always the same."""
+        return [(dict(sorted(terms)), constant) for terms, constant in sorted(self.operands, key=lambda o: (sorted(o[0]), o[1]))]
+
+    def facts(self) -> list[Row]:
+        """Returns what linear expressions can say of it: the differences to its operands, which are at least 0."""
+        return [without(({self: 1}, 0), 1, row, 1) for row in self.rows]
+
+
+def maximum(rows: Iterable[Row]) -> Maximum:
+    """Returns the greatest of some linear expressions of parameters."""
+    return Maximum(frozenset(map(row_key, rows)))
+
+
+def is_fixed(name: Name) -> bool:
+    """Returns whether a name in rows has one value in all iterations: it is a parameter or a maximum of them."""
+    return type(name) in (str, Maximum)
+
+
+def without_maxima(row: Row) -> list[Row]:
+    """Returns linear expressions which are all at least 0 exactly where `row` is, without the maxima that it subtracts: instead of
+    each of them, every operand is subtracted once.
+    """
+    found = next((name for name, c in row[0].items() if c < 0 and type(name) is Maximum), None)
+    if found is None:
+        return [row]
+    return [left for operand in found.rows for left in without_maxima(replaced(row, {found: operand}))]
 
 
 class NotSimple(Exception):
@@ -70,8 +111,8 @@ def both(system: System) -> list[Row]:
 
 
 def of_loops(rows: Iterable[Row]) -> bool:
-    """Returns whether the only names in linear expressions are parameters and loops, without iterators and quotients."""
-    return all(type(name) in (str, tuple) for terms, _ in rows for name in terms)
+    """Returns whether the only names in linear expressions are parameters, their maxima and loops, without iterators and quotients."""
+    return all(type(name) is tuple or is_fixed(name) for terms, _ in rows for name in terms)
 
 
 def solve(equations: Sequence[Row], shortest: bool = False) -> tuple[dict[Name, Row], list[Row]]:
@@ -211,7 +252,7 @@ def _reach(item: tuple[frozenset, _Derived]) -> tuple[int, int]:
 
     item: (the terms of a row, the row with the numbers of the given rows from which it is derived).
     """
-    return sum(type(name) is not str for name, _ in item[0]) or 2, len(item[0])
+    return sum(not is_fixed(name) for name, _ in item[0]) or 2, len(item[0])
 
 
 def _eliminated(rows: dict[frozenset, _Derived], name: Name, most: int) -> Iterator[_Derived]:

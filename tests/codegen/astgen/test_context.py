@@ -5,15 +5,17 @@ from random import Random
 import pytest
 
 from polyml.codegen.astgen.context import SIZE, LoopContext
+from polyml.codegen.presburger.constraint_rows import maximum, without_maxima
 from polyml.codegen.presburger.omega_test import System
 from polyml.quasi_affine.affine import variable
 
-NAMES = ("N", ("loop", 0), ("loop", 1), ("loop", 2))
-FACTS = System(least=(({"N": 1}, -4),))
+LARGEST = maximum([({}, 7), ({"N": 1}, -3), ({"N": 2}, -SIZE)])
+NAMES = ("N", ("loop", 0), ("loop", 1), ("loop", 2), LARGEST)
+FACTS = System(least=(({"N": 1}, -4), *LARGEST.facts()))
 
 
 def value(row, point):
-    values = {"N": SIZE, **{("loop", depth): number for depth, number in enumerate(point.loops)}}
+    values = {"N": SIZE, LARGEST: max(7, SIZE - 3, SIZE), **{("loop", depth): number for depth, number in enumerate(point.loops)}}
     return row[1] + sum(c * values[name] for name, c in row[0].items())
 
 
@@ -49,6 +51,18 @@ def test_points_are_iterations_and_hide_no_proof(seed):
         found = place.proves(row)
         assert found == plain.proves(row)
         assert not found or all(value(row, point) >= 0 for point in place.points)
+
+
+def test_what_maxima_are_is_proved_of_each_operand():
+    place = LoopContext(FACTS)
+    for (terms, constant), expected in ((({"N": 2}, 7), True), (({"N": 1}, SIZE), False), (({"N": 2}, -3), False)):
+        assert place.proves(({**terms, LARGEST: -1}, constant)) == expected
+    assert place.proves(({LARGEST: 1, "N": -1}, 3)) and not place.proves(({LARGEST: 1, "N": -1}, 2))
+    for size in range(-5, 30):
+        value = max(7, size - 3, 2 * size - SIZE)
+        for least in range(-5, 30):
+            rows = without_maxima(({LARGEST: -1}, least))
+            assert all(row[1] + sum(c * size for c in row[0].values()) >= 0 for row in rows) == (least - value >= 0)
 
 
 def test_some_random_places_have_points_and_some_rows_proofs():

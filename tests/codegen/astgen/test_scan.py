@@ -5,7 +5,7 @@ import random
 import pytest
 
 from polyml.codegen.astgen.scan import scan
-from tests.codegen.trees import CONTEXT, band, in_order, random_schedule, run, schedule_of, sequence
+from tests.codegen.trees import CONTEXT, band, in_order, random_product, random_schedule, run, schedule_of, sequence
 
 
 def check(schedule, sizes_of=((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9)), context=CONTEXT, every=False):
@@ -119,6 +119,84 @@ def test_of_many_bounds_some_are_taken():
     domain = "S[t, i, j, k] : 0 <= t <= 1 and 0 < i < N - 1 and 0 < j < M - 1 and 0 < k < M - 1"
     schedule = schedule_of(domain, band(*(f"S[t, i, j, k] -> [({e})]" for e in members)))
     assert check(schedule, ((0, 0), (3, 3), (5, 4), (4, 6)), every=True)
+
+
+LAST = "max(0, N - 1)"
+
+
+def behind_a_product(last, size=4):
+    """T adds up along k in tiles, S runs before the first one, and D behind the one that `last` is in."""
+    parts = (
+        ("S[i]", band("S[i] -> [(i)]")),
+        ("T[i, k]", band("T[i, k] -> [(i)]", "T[i, k] -> [(k)]")),
+        ("D[i]", band("D[i] -> [(i)]")),
+    )
+    member = f"T[i, k] -> [(k - k mod {size})]; S[i] -> [(0)]; D[i] -> [({last} - ({last}) mod {size})]"
+    domain = "S[i] : 0 <= i < M; T[i, k] : 0 <= i < M and 0 <= k < N; D[i] : 0 <= i < M"
+    return schedule_of(domain, band(member, options="atomic[x]", child=sequence(*parts)))
+
+
+DEPTHS = [(n, 3) for n in range(14)]
+
+
+def test_what_is_behind_a_product_runs_in_its_last_tile():
+    """Also where the product is of nothing, so that the first tile is the last one."""
+    schedule = behind_a_product(LAST)
+    assert check(schedule, DEPTHS)
+    (tiles,) = scan(schedule, CONTEXT)
+    first, product, last = tiles.body
+    assert (list(map(str, tiles.lower)), list(map(str, tiles.upper)), tiles.step) == (["0"], ["max(0, N - 1)"], 4)
+    assert (str(first.condition), str(last.condition)) == ("c0 == 0", "c0 + 4 >= N")
+    assert list(map(str, product.body[0].upper)) == ["N - 1", "c0 + 3"]
+
+
+@pytest.mark.parametrize("last", ["max(0, N - 1, M - 2)", "max(0, N - 1) + 4", "max(2, N + 1)"])
+def test_values_that_are_the_greatest_of_several(last):
+    assert check(behind_a_product(last), [*DEPTHS, (0, 0), (1, 9), (4, 12)])
+
+
+def test_values_by_cases_that_are_no_maximum_are_left_to_isl():
+    assert not check(behind_a_product("min(7, N + 3)"))
+    parts = sequence(("T[i]", ""), ("D[i]", ""))
+    jumps = "T[i] -> [(i)]; D[i] -> [(0)] : N <= 5; D[i] -> [(N - 1)] : N > 5"
+    inside = "T[i] -> [(i)]; D[i] -> [(max(i, N - 1))]"
+    for member in (jumps, inside):
+        assert not check(schedule_of("T[i] : 0 <= i < N; D[i] : 0 <= i < N", band(member, options="atomic[x]", child=parts)))
+
+
+@pytest.mark.parametrize(("first", "last"), [("0 <= i < N", "i = 0"), ("0 <= i < N", "i = 5"),
+                                             ("0 <= i and 2i < N", "i = 8"), ("N <= i < M", "i = 4")])  # fmt: skip
+@pytest.mark.parametrize("tile", ["i", "i - i mod 4"])
+def test_one_loop_has_the_farthest_bound_of_its_statements(first, last, tile):
+    inner = sequence(("S[i]", band("S[i] -> [(i)]")), ("T[i]", band("T[i] -> [(i)]")))
+    member = f"S[i] -> [({tile})]; T[i] -> [({tile})]"
+    assert check(
+        schedule_of(f"S[i] : {first}; T[i] : {last}", band(member, options="atomic[x]", child=inner)), [*DEPTHS, (3, 9), (9, 30)]
+    )
+
+
+@pytest.mark.parametrize("last", ["0 <= i < M", "0 <= i and 3i < M"])
+def test_statements_of_several_ranges_are_left_to_isl(last):
+    inner = sequence(("S[i]", band("S[i] -> [(i)]")), ("T[i]", band("T[i] -> [(i)]")))
+    tiles = band("S[i] -> [(i - i mod 4)]; T[i] -> [(i - i mod 4)]", options="atomic[x]", child=inner)
+    assert not check(schedule_of(f"S[i] : 0 <= i < N; T[i] : {last}", tiles))
+
+
+def test_bounds_that_depend_on_loops_around_are_no_reason_for_longer_loops():
+    """The inner loop would go to the greatest of both ends in every iteration."""
+    inner = sequence(("S[i, j]", ""), ("T[i, j]", ""))
+    loops = band("S[i, j] -> [(i)]; T[i, j] -> [(i)]", "S[i, j] -> [(j)]; T[i, j] -> [(j)]", options="atomic[x]", child=inner)
+    assert not check(schedule_of("S[i, j] : 0 <= i < N and 0 <= j < N and j <= i + 2; T[i, j] : 0 <= i < N and 0 <= j < M", loops))
+
+
+@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.sweep(keep=45)
+def test_random_products(seed):
+    check(random_product(random.Random(seed)), [(n, m) for n in (0, 1, 2, 5, 6, 7, 9) for m in (0, 1, 3, 8)])
+
+
+def test_most_random_products_are_simple():
+    assert sum(scan(random_product(random.Random(seed)), CONTEXT) is not None for seed in range(60)) > 50
 
 
 @pytest.mark.parametrize("seed", range(300))

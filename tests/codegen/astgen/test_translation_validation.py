@@ -12,7 +12,17 @@ from polyml.codegen.astgen.translation_validation import is_proved
 from polyml.codegen.ir.program import Guard, Instance, Loop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.quasi_affine.affine import Compare, Logic
-from tests.codegen.trees import CONTEXT, band, in_order, random_schedule, random_strided_schedule, run, schedule_of, sequence
+from tests.codegen.trees import (
+    CONTEXT,
+    band,
+    in_order,
+    random_product,
+    random_schedule,
+    random_strided_schedule,
+    run,
+    schedule_of,
+    sequence,
+)
 
 SIZES = ((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9), (33, 40))
 
@@ -175,6 +185,17 @@ def test_instances_at_one_time_may_run_in_any_order():
 def test_loops_of_a_scan_are_proved_as_well():
     schedule = schedule_of("S[i, j] : 0 <= i < N and i <= j < M", TILES)
     assert is_proved(schedule, CONTEXT, scan(schedule, CONTEXT))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.sweep(keep=2)
+def test_every_change_of_scanned_products_that_matters_is_found(seed):
+    schedule = random_product(random.Random(seed))
+    made = scan(schedule, CONTEXT)
+    assert is_right(made, schedule) and is_proved(schedule, CONTEXT, made)
+    matter = [other for other in changed(made) if not is_right(other, schedule, SIZES[:-1])]
+    assert len(matter) > 20
+    assert not any(is_proved(schedule, CONTEXT, other) for other in matter)
 
 
 def test_a_loop_without_a_name_by_depth_is_not_proved():
