@@ -23,11 +23,13 @@ class LaneReach:
     all of its lanes before it writes for any, and vectors run in order.
 
     A dependence of an instance on itself, from a write to a later iteration, is kept if both are in different vectors. A dependence
-    on an instance that comes later in the body is kept if both are in different blocks of vectors. All others, such as those from a
-    read to a later write of the same instance, are kept by the order of instances.
+    on an instance that comes later in the body is kept if both are in different blocks of vectors, and so is every one on an instance
+    in a loop of the body, whose iterations each run for a whole block. All others, such as those from a read to a later write of the
+    same instance, are kept by the order of instances.
 
     vector: the shortest distance of a dependence of an instance on itself; FARTHEST if there is none below that.
-    block: the shortest distance of a dependence of an instance on a later one; FARTHEST if there is none below that.
+    block: the shortest distance of a dependence of an instance on a later one, or on one in a loop of the body; FARTHEST if there is
+        none below that.
     flows: the shortest distance of each pair of accesses of which the first writes what the second reads in a later iteration,
         against the order of instances or in one instance; without those of FARTHEST or more.
     """
@@ -131,10 +133,12 @@ class LoopNest:
                     continue
                 if a.accumulates and b.accumulates and a.instance is b.instance:
                     continue
-                distance = _shortest_back(self.tests.deltas(a.ranged(), b.ranged(), self.shared, chain), len(chain))
+                differences = self.tests.deltas(a.ranged(), b.ranged(), self.shared, chain)
+                repeated = bool(a.inner or b.inner)
+                distance = _shortest(differences, len(chain), either=repeated)
                 if position[id(a.instance)] == position[id(b.instance)]:
                     vector = min(vector, distance)
-                else:
+                if repeated or position[id(a.instance)] != position[id(b.instance)]:
                     block = min(block, distance)
                 if b.writes and not a.writes and distance < FARTHEST:
                     flows.append(distance)
@@ -203,18 +207,21 @@ class Delta:
         return any(each.may_be(zero, moved) for each in self.differences)
 
 
-def _shortest_back(differences: Differences, count: int) -> int:
+def _shortest(differences: Differences, count: int, *, either: bool) -> int:
     """Returns the smallest d such that a nest's second access of a pair may refer to the element of the first one d iterations of
     the innermost loop earlier, in the same iteration of all other loops; FARTHEST if there is none below that.
 
     count: the number of the nest's loops.
+    either: whether it may also refer to the element d iterations later.
     """
     here, last = System(), count - 1
     for k in range(last):
         here &= equal({k: 1}, 0)
 
-    def none_below(distance: int) -> bool:  # -(distance - 1) <= d <= -1
-        return not differences.allows(here & at_least({last: -1}, -1) & at_least({last: 1}, distance - 1))
+    def none_below(distance: int) -> bool:  # neither -(distance - 1) <= d <= -1 nor, for `either`, 1 <= d <= distance - 1
+        ways = (-1, 1) if either else (-1,)
+        near = (here & at_least({last: way}, -1) & at_least({last: -way}, distance - 1) for way in ways)
+        return not any(map(differences.allows, near))
 
     known, above = 1, FARTHEST + 1  # none is below `known`; one is below `above`, or that is too far
     while above - known > 1:

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from polyml.codegen.astgen.build import build
-from polyml.codegen.ir.program import Guard, Instance, Jam, Program, Unroll, instances, loops
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, instances, loops
 from polyml.codegen.passes import vectorize as vectorizing
 from polyml.codegen.passes.vectorize import vectorize
 from polyml.codegen.register_tiles import legal_tilings
 from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.machines import catalogue
 from polyml.model.core.reductions import reductions
-from polyml.quasi_affine.affine import variable
+from polyml.quasi_affine.affine import Affine, Compare, variable
 from tests.codegen.forms import check, layouts, programs
 from tests.codegen.histories import History
 from tests.codegen.loop_nests import (  # fmt: skip
@@ -29,7 +29,7 @@ from tests.codegen.loop_nests import (  # fmt: skip
     row_dots,
     upper,
 )
-from tests.codegen.nests import samples, steps, whole
+from tests.codegen.nests import Text, sample, samples, steps, whole
 from tests.codegen.samples import scop_of
 
 PRESETS = ("avx2", "avx512", "neon")
@@ -111,7 +111,16 @@ def test_every_shape_that_is_proposed_is_legal(monkeypatch, kernel, form):
             check(kernel, changed, (7, 5, 4), orders=("shuffled",))
 
 
+def _around_a_loop(write):
+    """for s: if ...: for a: B[write] = ...; the nest of the loop over s has the loop over a in its body."""
+    outer, inner = (Loop(name, (Affine(0),), (variable("N") - 1,), 1, ()) for name in "sa")
+    text = Text("S", ("i0", "i1"), ("B", [write]), [])
+    return sample([text], [outer, Guard(Compare(">=", Affine(0)), ())], [inner], [Instance("S", (variable("s"), variable("a")))])
+
+
 @settings(max_examples=60, deadline=None)
+@example(_around_a_loop("i0 + 2*i1"))
+@example(_around_a_loop("i0 - 3*i1"))
 @given(samples())
 def test_every_shape_proposed_for_a_random_nest_is_legal(case):
     program = whole(case)
