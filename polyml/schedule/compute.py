@@ -253,7 +253,7 @@ class _Planner:
 
         try:
             with budget(STRIP_OPERATIONS):
-                limits = request.machine, request.parallel, 1 if request.alone else request.machine.cores
+                limits = request.machine, request.parallel, request.running.cores
                 updates = FreeUpdates(whole.scop, whole.dependences, self._reductions_of(whole.scop))
                 return apply(in_strips, whole.tree, whole.scop, updates, limits, request.sizes, lay_out)
         except BudgetExceeded as problem:

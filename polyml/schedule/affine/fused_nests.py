@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.schedule.tree.bands import POINT, together
+from polyml.schedule.tree.bands import POINT, outermost, together
 from polyml.schedule.tree.text import Tree
 
 DEEPEST = 2  # loops of the nests that are fused: deeper nests use the data that they load many times
@@ -76,8 +76,7 @@ class FusedNests:
             return
         (part,) = self.parts
         for first in range(1, len(part.members)):
-            order = [first, *(k for k in range(len(part.members)) if k != first)]
-            yield FusedNests((FlatNest(part.domain, tuple(part.members[k] for k in order), part.child),), self.given, True)
+            yield FusedNests((FlatNest(part.domain, outermost(part.members, first), part.child),), self.given, True)
 
 
 def nest_tree(part: FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from polyml.model.core.scop import Role, Scop
+from polyml.model.core.scop import Access, Role, Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
@@ -109,10 +109,7 @@ class GroupSearch:
     def cuts_lines(self, group: Group) -> bool:
         """Returns whether the loop over rows goes along the last dimension of an array, so that strips share cache lines."""
         return any(
-            len(access.subscripts) > 1 and moves(access, iterators_of(nest.members[group.depth - 1], name), slice(-1, None))
-            for nest in group.nests
-            for name in nest.names
-            for access in accesses(self.scop.statements[name])
+            moves(access, along, slice(-1, None)) for nest in group.nests for access, along in self._in_rows(nest, group.depth - 1)
         )
 
     def longest(self, parts: Sequence[Part]) -> Group:
@@ -142,11 +139,13 @@ class GroupSearch:
 
     def _counts_columns(self, nest: RowNest, k: int) -> bool:
         """Returns whether loop number `k` goes along the rows of an array, so that strips would cut these."""
-        for statement in map(self.scop.statements.__getitem__, nest.names):
-            along = iterators_of(nest.members[k], statement.name)
-            if any(len(a.subscripts) > 1 and goes_to_neighbours(a, along) for a in accesses(statement)):
-                return True
-        return False
+        return any(goes_to_neighbours(access, along) for access, along in self._in_rows(nest, k))
+
+    def _in_rows(self, nest: RowNest, k: int) -> Iterator[tuple[Access, list[int]]]:
+        """Yields the accesses of a nest to arrays that have rows, each with the positions of the iterators of loop number `k`."""
+        for name in nest.names:
+            along = iterators_of(nest.members[k], name)
+            yield from ((access, along) for access in accesses(self.scop.statements[name]) if len(access.subscripts) > 1)
 
     def _fitted(self, parts: Sequence[Part], part: Part) -> tuple[Part, ...]:
         """Returns some parts and one more, in orders of loops in which all share the outermost one; () where there are none.

@@ -12,7 +12,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.strides import iterators_of
-from polyml.schedule.tree.bands import POINT, members_of, names_in, together
+from polyml.schedule.tree.bands import POINT, members_of, names_in, outermost, together
 from polyml.schedule.tree.text import Tree
 
 
@@ -44,9 +44,7 @@ class RowNest:
 
     def exchanged(self, k: int) -> RowNest:
         """Returns the nest with loop number `k` outermost."""
-        order = [k, *(other for other in range(len(self.members)) if other != k)]
-        members, flags = tuple(self.members[p] for p in order), tuple(self.coincident[p] for p in order)
-        return replace(self, members=members, coincident=flags)
+        return replace(self, members=outermost(self.members, k), coincident=outermost(self.coincident, k))
 
     def inside(self, depth: int) -> Tree:
         """Returns the nest without its `depth` outermost loops, as a child of a sequence."""

@@ -29,9 +29,7 @@ from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, members_of
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' barriers; for one thread, twice its second cache
-ALONE_SHARE = (
-    50  # percent of its second cache that a chunk's rows of them fill for one thread; for several, fewer barriers count more
-)
+ALONE_SHARE = 50  # percent of the second cache that a chunk's rows of them fill for one thread; several fill theirs: fewer barriers
 THREAD_BYTES = 256 * 2**10  # of them that a thread has of a chunk at least, whichever number of rows that is
 FEWEST = 4  # chunks of an array
 STRIP = 8  # rows that a thread takes at a time at most

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import islpy as isl
 
@@ -12,6 +13,7 @@ from polyml import polyhedra
 from polyml.schedule.tree.text import Tree
 
 NODE = isl.schedule_node_type
+_Loop = TypeVar("_Loop")  # what is known of a loop
 
 # Marks give loops their role; the code generator reads them.
 PARALLEL = "parallel"  # the next loop's iterations are independent and go to threads
@@ -78,6 +80,11 @@ def band_of(node: isl.ScheduleNode) -> Band:
         bool(node.band_get_permutable()),
         tuple(node.band_member_get_ast_loop_type(i) == isl.ast_loop_type.separate for i in range(count)),
     )
+
+
+def outermost(loops: Sequence[_Loop], k: int) -> tuple[_Loop, ...]:
+    """Returns what is known of each loop of a nest, in its order, with that of loop number `k` first."""
+    return (loops[k], *loops[:k], *loops[k + 1 :])
 
 
 def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
