@@ -71,6 +71,10 @@ def shortest(A):
         A[:] = np.minimum(A, np.add.outer(A[:, k], A[k]))
 
 
+def activated(A, B, C):
+    return np.maximum(A @ B + C, 0)
+
+
 def summed(A, B):
     P = A @ B
     return np.sum(P * P)
@@ -91,6 +95,8 @@ def summed(A, B):
         (copied_twice, 1, 1, {"fuse", "vectorise"}, {"skew", "index-set split", "pack"}),
         (summed, 2, 2, {"row strips", "sums over strips"}, {"skew", "update chain"}),
         (product, 2, 2, {"tile"}, {"row strips", "sums over strips"}),
+        (activated, 3, 1, {"companions", "pack"}, {"row strips"}),
+        (product, 2, 1, {"tile"}, {"companions"}),
         (seidel, 1, 1, set(), {"pack", "index-set split", "parallel"}),
     ],
 )
@@ -113,8 +119,9 @@ def test_a_script_s_skew_and_split_are_seen():
 
 def test_pairs_are_of_one_compilation_and_a_part_boundary_goes_with_all():
     tally = Tally()
-    tally.add([{"tile", "skew"}, {"pack"}], is_wrong=False, is_hidden=True, has_parts=True)
+    tally.add([{"tile", "skew", "pass pack"}, {"pack", "pass pack"}], is_wrong=False, is_hidden=True, has_parts=True)
     assert tally.fired == {"tile": 1, "skew": 1, "pack": 1, "part boundary": 1} and tally.hidden == 1
+    assert tally.passes == {"pack": 1}
     assert tally.pairs["tile skew"] == tally.pairs["pack part boundary"] == 1 and tally.pairs["tile pack"] == 0
     twice = tally + Tally.from_json(tally.to_json())
     assert twice.programs == 2 and twice.pairs["tile skew"] == 2
@@ -133,7 +140,7 @@ def test_a_campaign_gives_each_fuzzer_its_share_and_goes_on_where_it_ended():
         steps += 1
         shares = [count / share for count, (share, _, _) in zip(done, campaign.SHARES)]
         assert max(shares) - min(shares) <= campaign.STEP / 100 + 1
-    assert done == [12_000, 4_000, 3_400, 600] and steps == 16
+    assert done == [9_000, 3_400, 800, 2_600, 3_600, 600] and steps == 24
     state = campaign.State(done, Tally(programs=20_000), 1.5)
     assert campaign.State.from_json(state.to_json()) == state
 

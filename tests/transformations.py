@@ -20,10 +20,12 @@ from polyml.codegen.ir.program import COPY, Jam, Loop, Program, Unroll
 from polyml.pipeline import compile as pipeline
 from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, read, statements
 
+# what the rules of algebra did: values computed once, or where they are used; einsums in a cheaper order; expressions in a cheaper form
+ALGEBRA = ("shared value", "joined value", "ordered einsum", "rewritten algebra")
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
     "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "sums over strips", "in place",
-    "masked sum",
+    "masked sum", "companions", *ALGEBRA,
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
@@ -39,29 +41,37 @@ SELDOM_TOGETHER = {
     "row strips",
     "sums over strips",
     "masked sum",
+    "companions",
+    *ALGEBRA,
     *OF_NESTS.values(),
 }
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
+PASS = "pass "  # before the names of passes that changed what they were given
 
 
 @contextmanager
 def recording() -> Iterator[list[frozenset[str]]]:
     """A list to which each compilation inside adds the names of what fired in it."""
     seen: list[frozenset[str]] = []
-    expanded, packed, of_nests = [], [], set()
+    expanded, packed, of_nests, changed = [], [], set(), set()
     real = pipeline.compile
 
     def compile(kernel, wanted, *args, **named):
         expanded.clear(), packed.clear(), of_nests.clear()
+        changed.clear()
         with pass_manager.watched(seen_pass):
             made = real(kernel, wanted, *args, **named)
         extra = {"expansion"} if any(expanded) else set()
         extra |= {"pack"} if packed[-1:] == [True] else set()
-        extra |= of_nests
+        extra |= of_nests | changed
+        behind = [note for note in made.artifact.notes if note.lstrip().startswith("in its tiles") and note.endswith("behind it")]
+        extra |= {"companions"} if behind else set()
         seen.append(frozenset(_of_loops(made) | _of_code(made.program, wanted.options.runs_alone) | extra))
         return made
 
     def seen_pass(step, before, after, seconds):
+        if type(before) is type(after) and before is not after and _differ(before, after):
+            changed.add(PASS + step.name)
         if step.name == "scalar_expansion":
             expanded.append(any(after.arrays[name].shape != array.shape for name, array in before.arrays.items()))
         if step.name == "array_expansion":
@@ -84,6 +94,10 @@ def recording() -> Iterator[list[frozenset[str]]]:
         yield seen
     finally:
         pipeline.compile = real
+
+
+def _differ(before: object, after: object) -> bool:
+    return str(before) != str(after) if isinstance(before, isl.Schedule) else before != after
 
 
 def _of_code(program: Program, runs_alone: bool) -> set[str]:
@@ -143,7 +157,8 @@ def _is_divided(node: Node) -> bool:
 @dataclass
 class Tally:
     """programs: how many ran. wrong: those with another result. fired, pairs: in how many programs a transformation, and two in one
-    compilation, were applied. hidden: in how many most floats that are compared are NaN or infinite.
+    compilation, were applied. passes: in how many a pass changed what it was given. hidden: in how many most floats that are compared
+    are NaN or infinite.
     """
 
     programs: int = 0
@@ -151,11 +166,14 @@ class Tally:
     hidden: int = 0
     fired: Counter = field(default_factory=Counter)
     pairs: Counter = field(default_factory=Counter)
+    passes: Counter = field(default_factory=Counter)
 
     def add(self, fired: Iterable[Iterable[str]], *, is_wrong: bool, is_hidden: bool, has_parts: bool = False) -> None:
         """One program. fired: of each of its compilations. has_parts: Python runs some of it."""
         extra = {"part boundary"} if has_parts else set()
-        sets = [{*each} | extra for each in fired] or [extra]
+        found = [{*each} for each in fired]
+        self.passes.update({name.removeprefix(PASS) for each in found for name in each if name.startswith(PASS)})
+        sets = [{name for name in each if not name.startswith(PASS)} | extra for each in found] or [extra]
         self.programs += 1
         self.wrong += is_wrong
         self.hidden += is_hidden
@@ -171,7 +189,8 @@ class Tally:
     @staticmethod
     def from_json(text: str) -> Tally:
         data = json.loads(text)
-        return Tally(**{**data, "fired": Counter(data["fired"]), "pairs": Counter(data["pairs"])})
+        counts = {name: Counter(data.get(name, {})) for name in ("fired", "pairs", "passes")}
+        return Tally(**{**data, **counts})
 
     def text(self) -> str:
         """How often each fired, and a triangle of how often two did."""
@@ -180,6 +199,7 @@ class Tally:
         for row, name in enumerate(NAMES):
             cells = (str(self.pairs[f"{other} {name}"]).rjust(10) for other in NAMES[:row])
             lines.append(f"{self.fired[name]:7d} {name:16s}" + "".join(cells))
+        lines.append("passes that changed something: " + ", ".join(f"{name} {n}" for name, n in self.passes.most_common()))
         return "\n".join(lines)
 
     def rare(self) -> list[str]:

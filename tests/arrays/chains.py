@@ -13,13 +13,20 @@ import random
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
 import polyml
-from tests.arrays.differential import defined
+from tests.arrays.differential import BATCH, defined
+from tests.transformations import ALGEBRA, Tally, recording
 
+Checked = tuple[int, str, list[list[str]]]
 SIZES = "NMKL"
 _TYPES = ("f8", "f8", "f8", "f4", "i8", "i4", "c16")
 _EXTENTS = (1, 2, 3, 4, 7, 9, 20, 33)
@@ -185,36 +192,55 @@ def _arrays(value: object) -> tuple:
 
 
 def kind_of(note: str) -> str:
-    """What a note of `explain` says was done: shared, joined, ordered (an einsum), or rewritten."""
+    """What a note of `explain` says was done, as one of the names in `tests.transformations.ALGEBRA`."""
+    shared, joined, ordered, rewritten = ALGEBRA
     if "is computed once" in note:
-        return "shared"
+        return shared
     if "is computed where it is used" in note:
-        return "joined"
-    return "ordered" if "`np.einsum(" in note else "rewritten"
+        return joined
+    return ordered if "`np.einsum(" in note else rewritten
 
 
-def campaign(programs: int, seed: int, fp: str) -> tuple[list[str], Counter[str]]:
-    """What failed, and how often which kind of rewriting fired."""
-    failed, fired = [], Counter[str]()
-    for number in range(seed, seed + programs):
-        program = generate(number)
+def checked(fp: str, seed: int) -> tuple[int, str, list[list[str]]]:
+    """The seed, "" or what is wrong with its program, and for each compilation what fired; the rules of algebra count as one more."""
+    with recording() as seen:
         try:
-            wrong, found = check(program, fp)
+            wrong, rules = check(generate(seed), fp)
         except Exception as problem:
-            wrong, found = f"{type(problem).__name__}: {problem}", Counter()
-        fired += found
-        if wrong:
-            failed.append(f"seed {number}: {wrong}\n{program.source}")
-    return failed, fired
+            wrong, rules = f"{type(problem).__name__}: {problem}", Counter()
+    return seed, wrong, [*(sorted(each) for each in set(seen)), sorted(rules)]
+
+
+def campaign(programs: int, seed: int, fp: str, jobs: int = 1) -> tuple[list[str], Tally]:
+    """What failed, and in how many programs each transformation and each kind of rewriting fired."""
+    failed, tally = [], Tally()
+    for wrong, text, fired in _in_processes(partial(checked, fp), range(seed, seed + programs), jobs):
+        tally.add(fired, is_wrong=bool(text), is_hidden=False)
+        if text:
+            failed.append(f"seed {wrong}: {text}\n{generate(wrong).source}")
+    return failed, tally
+
+
+def _in_processes(work: Callable[[int], Checked], seeds: Sequence[int], jobs: int) -> Iterator[Checked]:
+    if jobs == 1:
+        yield from map(work, seeds)
+        return
+    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            yield from pool.map(work, seeds[batch : batch + BATCH], chunksize=10)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--fp", default="reassociate", choices=("strict", "reassociate", "fast"))
+    parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
     chosen = parser.parse_args()
-    failures, counts = campaign(chosen.programs, chosen.seed, chosen.fp)
+    failures, counts = campaign(chosen.programs, chosen.seed, chosen.fp, chosen.jobs)
     print("\n".join(failures))
-    print(f"{chosen.programs} programs, {len(failures)} wrong; fired: {dict(counts)}")
+    print(counts.text())
+    if chosen.tally:
+        chosen.tally.write_text(counts.to_json())
     sys.exit(bool(failures))

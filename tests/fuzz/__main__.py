@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.fuzz.campaign import Report, campaign
 from tests.fuzz.engines import ENGINES, NAMES
 from tests.fuzz.generate import program
+from tests.fuzz.gpu_templates import GPU_TEMPLATES
+from tests.fuzz.templates import TEMPLATES
 
 
 def main() -> int:
@@ -19,7 +21,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
     parser.add_argument(
-        "--template", default="", help="all programs of this template of tests/fuzz/templates.py or gpu_templates.py"
+        "--template", default="", help="all programs of these templates of tests/fuzz/templates.py or gpu_templates.py"
     )
     parser.add_argument("--in-turn", action="store_true", help="each program by one of the engines, those next to it by the others")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
@@ -29,6 +31,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.check:
         os.environ["POLYML_CHECK"] = "1"  # of the workers too
+    known = {each.__name__ for each in (*TEMPLATES, *GPU_TEMPLATES)}
+    if unknown := {each for each in options.template.split(",") if each} - known:
+        parser.error(f"no such template: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
     if options.show:
         print(program(options.seed, options.template).source, program(options.seed, options.template), sep="\n")
         return 0

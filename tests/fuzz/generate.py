@@ -20,10 +20,14 @@ SIZES_BY_DEPTH = {0: 40, 1: 130, 2: 45, 3: 16, 4: 8}  # at most about 4,000 inst
 
 
 def program(seed: int, template: str = "") -> Program:
-    """The random program number `seed`: two of three free, one a template with random holes; or all of the template with this name."""
+    """The random program number `seed`: two of three free, one a template with random holes; or all of the templates with these names.
+
+    template: names with commas between; "": any program.
+    """
     rng = random.Random(seed)
     if template:
-        return _from_template(rng, seed, tuple(each for each in (*TEMPLATES, *GPU_TEMPLATES) if each.__name__ == template))
+        names = template.split(",")
+        return _from_template(rng, seed, tuple(each for each in (*TEMPLATES, *GPU_TEMPLATES) if each.__name__ in names))
     made = _from_template(rng, seed, TEMPLATES) if rng.random() < 0.35 else _free(rng, seed)
     if rng.random() < 0.25:
         made = made.with_source(mutate(made.source, rng))

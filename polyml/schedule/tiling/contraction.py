@@ -313,6 +313,9 @@ class _ContractionLayout:
         why = [self._across[found.main.name]] if found.main.name in self._across else []
         self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in (*why, *made.notes))]
         if begins_and_ends(found, made) and (self._variant.joins != "none" or in_one_block(found, made)):
+            sides = ((found.before, "before it"), (found.after, "behind it"))
+            joined = [f"{', '.join(c.statement.name for c in companions)} {side}" for companions, side in sides if companions]
+            self.notes += [f"  in its tiles: {', '.join(joined)}"] if joined else []
             return self._tree(found, made)
         alone = Contraction(found.main, found.axes)
         parts = [(s, self._tree(alone, made) if s is found.main else self._own_nest(found, s)) for s in found.statements]
