@@ -167,17 +167,22 @@ class _TileRange:
 
 def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
     """Returns the condition under which every loop of a nest runs over its whole tile, and the range that each loop then has; None
-    if the condition always holds or cannot be expressed.
+    if the condition always holds or cannot be expressed. A loop that is not cut into tiles keeps its range, which no loop of the
+    nest may change.
 
     chain: the nest's loops, outermost first.
     """
     inside = {name for loop in chain for name in (loop.var, loop.last)}
     tiles: dict[str, _TileRange] = {}
     tests: list[Compare] = []
+    whole: list[_TileRange] = []
     for loop in chain:
         tile = _tile(loop, inside)
-        if tile is None or loop.step != 1:
+        if loop.step != 1 or tile is None and any(e.names & inside for e in (*loop.lower, *loop.upper)):
             return None
+        if tile is None:
+            whole.append(_TileRange(loop.lower[0], loop.upper[0], (loop.lower[1:], loop.upper[1:])))
+            continue
         if loop is chain[-1]:
             tile = replace(tile, others=(_beside(loop.lower, tile.low, inside), _beside(loop.upper, tile.high, inside)))
         for bound in loop.lower:
@@ -193,8 +198,9 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_TileRange]] | None:
                     return None
                 tests.append(Compare(">=", lowest - tile.high))
         tiles[loop.var] = tile
+        whole.append(tile)
     tests = [t for t in tests if not (t.expr.is_constant and t.expr.constant >= 0)]
-    return (conjunction(*tests), [tiles[loop.var] for loop in chain]) if tests else None
+    return (conjunction(*tests), whole) if tests and not any(t.expr.names & inside for t in tests) else None
 
 
 def _tile(loop: Loop, inside: set[str]) -> _TileRange | None:

@@ -250,7 +250,7 @@ class _Vectorizer:
 
     def _cheapest(self, nest: LoopNest) -> tuple[RegisterTiling, float] | None:
         """Returns the cheapest tiling and its cycles, or None if no tiling beats scalar code. Of those that cost nearly the same,
-        the one with the smallest code is taken.
+        the one with the smallest code is taken, and of several the one with the fewest stores, which keeps sums in registers.
         """
         model = self._prices.model(nest)
         lanes = self._prices.lanes(nest)
@@ -266,7 +266,9 @@ class _Vectorizer:
         tolerance = TOLERANCE_AROUND if any(isinstance(n, Loop) for n in nest.body) else TOLERANCE
         while priced:
             least = min(cycles for cycles, _, _ in priced)
-            chosen = min((p for p in priced if p[0] <= least * tolerance), key=lambda p: (p[1], p[0]))
+            near = [p for p in priced if p[0] <= least * tolerance]
+            smallest = min(copies for _, copies, _ in near)
+            chosen = min((p for p in near if p[1] == smallest), key=lambda p: (_stores(model, p[2]), p[0]))
             cycles, _, tiling = chosen
             if _fits(nest, tiling):
                 return self._on_lines(model, self._with_remainders(model, tiling), lanes), cycles
@@ -356,6 +358,12 @@ def _cycles(model: CostModel, tiling: RegisterTiling) -> float:
     """Returns the cycles per run of the nest's body, or infinity if the registers do not suffice."""
     found = model.per_iteration(tiling)
     return float("inf") if found is None else found
+
+
+def _stores(model: CostModel, tiling: RegisterTiling) -> float:
+    """Returns the cycles of stores per run of the nest's body; 0 if the registers do not suffice."""
+    terms = model.terms(tiling)
+    return 0.0 if terms is None else terms.stores / terms.instances
 
 
 def _fits(nest: LoopNest, tiling: RegisterTiling) -> bool:

@@ -66,6 +66,27 @@ def test_nests_whose_tiles_are_boxes_are_left_alone():
     assert programs(matmul)["apart"] == programs(matmul)["tiled"]
 
 
+def test_a_loop_that_is_not_tiled_keeps_its_range_in_full_tiles():
+    """Sums of k over a triangle in tiles of 4 x 8: the full ones have all of k. No test may ask about k."""
+    i0, j0, i, j, m = (variable(name) for name in ("i0", "j0", "i", "j", "m"))
+    program = programs(lower_update)["source"]
+    (name,) = {instance.statement for instance in instances(program.body)}
+
+    def tiled(last_column):
+        body = (Instance(name, (i, variable("k"), j)),)
+        inside = Loop("j", (j0,), (j0 + 7, last_column), 1, (Loop("k", (Affine(0),), (m - 1,), 1, body),))
+        rows = Loop("i", (i0,), (i0 + 3, variable("C_0") - 1), 1, (inside,))
+        columns = Loop("j0", (Affine(0),), (i0 + 3,), 8, (rows,), role="tile")
+        return Program(program.scop, (Loop("i0", (Affine(0),), (variable("C_0") - 1,), 4, (columns,), role="tile"),))
+
+    sizes = {"C_0": 18, "C_1": 18, "A_0": 18, "A_1": 5, "m": 5}
+    before, after = tiled(i), separate_full_tiles(tiled(i))
+    ((full, _),) = versions(after.body)
+    assert [(loop.lower, loop.upper) for loop in loops(full.body)][2] == ((Affine(0),), (m - 1,))
+    assert sequence(after, sizes) == sequence(before, sizes) and 0 < len(run(after, FULL, **sizes)) < len(sequence(after, sizes))
+    assert not [*versions(separate_full_tiles(tiled(variable("j0") + 7)).body)]
+
+
 def test_tiles_that_the_diagonal_or_an_edge_cuts_are_partial():
     """C[i, j] += A[i, k] * A[j, k] for j <= i: tiles of 4 rows i, 7 columns j and 3 steps k."""
     n, m = 18, 7

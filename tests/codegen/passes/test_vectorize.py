@@ -228,6 +228,24 @@ def test_partial_tiles_get_smaller_code_than_full_ones():
     assert copies_in(partial) <= legal_tilings.RARE_COPIES_LIMIT * catalogue.processor("avx2").lanes(8)
 
 
+def test_of_shapes_that_cost_the_same_one_that_keeps_sums_in_registers_is_taken():
+    """Distances take operations that hide the loads and stores of sums; k stays the innermost loop all the same."""
+
+    def distances(A, B, C):
+        for i in range(8):
+            for j in range(16):
+                for k in range(A.shape[1]):
+                    C[i, j] += abs(A[i, k] - B[k, j])
+
+    scop = scop_of(distances, {name: np.zeros((30, 30)) for name in "ABC"})
+    sums = reductions(scop, "reassociate")
+    program = replace(build(scop, scop.schedule), reductions=sums)
+    assert sums
+    changed = vectorize(program, catalogue.processor("avx512"), ("C",) * 3, {f"{name}_{k}": 30 for name in "ABC" for k in (0, 1)})
+    innermost = [node for node in nodes_in(changed.body) if isinstance(node, Loop) and isinstance(node.body[0], Jam)]
+    assert innermost and all(loop.var == "c2" for loop in innermost)
+
+
 def test_no_lanes_write_one_element():
     """Nor where a loop has one iteration, or none, and so no two that would write it."""
 

@@ -1,12 +1,13 @@
 """Of a result that is symmetric one half is computed, and the other half is a copy of it.
 
-        for i: for j:                                   for i: for j in range(i, N):
+        for i: for j:                                   for i: for j in range(i + 1):
             C[i, j] = 0                                     C[i, j] = 0
             for k: C[i, j] += A[k, i] * A[k, j]   ->        for k: C[i, j] += A[k, i] * A[k, j]
-                                                        for i: for j in range(i):
+                                                        for i: for j in range(i + 1, N):
                                                             C[i, j] = C[j, i]
 
-So `A.T @ A` takes half the work, as a call of BLAS' syrk does. It is correct when two of the loops over elements run over the same
+So `A.T @ A` takes half the work, as a call of BLAS' syrk does. The half below the diagonal is computed, whose rows begin with the array's:
+in tiles on the diagonal, vectors of several rows then run together, each up to the end of its own row under a mask. It is correct when two of the loops over elements run over the same
 range, what an iteration computes is the same with their iterators exchanged, but for the order of operands of a sum or product,
 and it depends on no element of the result that was there before.
 """
@@ -116,7 +117,7 @@ class _Halves:
             return None
         for a, b in combinations(last.elements, 2):
             if a.start == b.start and a.stop == b.stop and self._is_symmetric(body, name, last.point, (a.iterator, b.iterator)):
-                loops = [replace(loop, start=af.variable(a.iterator)) if loop is b else loop for loop in last.elements]
+                loops = [replace(loop, stop=af.variable(a.iterator) + 1) if loop is b else loop for loop in last.elements]
                 half = around(loops, body)
                 return in_one_place(nodes, places, where, (*half, _mirror(name, last.point, last.elements, (a, b), body)))
         return None
@@ -202,7 +203,7 @@ def _begins_anew(body: Sequence[Node], names: set[str]) -> bool:
 
 
 def _mirror(name: str, point: tuple[Affine, ...], loops: Sequence[Loop], pair: tuple[Loop, Loop], body: Sequence[Node]) -> Node:
-    """Returns the nest that copies the elements above the diagonal of the array `name` to those below it.
+    """Returns the nest that copies the elements below the diagonal of the array `name` to those above it.
 
     point: the element that an iteration of the loops has
     loops: over all elements
@@ -215,5 +216,5 @@ def _mirror(name: str, point: tuple[Affine, ...], loops: Sequence[Loop], pair: t
     there = tuple(s.substitute(swap) for s in point)
     value = Read(name, there, dtype=like.value.dtype, loc=like.loc, inside=True)
     copy = Assign(name, point, value, loc=like.loc, target_loc=like.target_loc, inside=True)
-    below = [replace(loop, stop=af.variable(first.iterator)) if loop is second else loop for loop in loops]
-    return around(below, (copy,))[0]
+    above = [replace(loop, start=af.variable(first.iterator) + 1) if loop is second else loop for loop in loops]
+    return around(above, (copy,))[0]
