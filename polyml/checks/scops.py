@@ -26,11 +26,13 @@ def check(before: Scop, after: Scop, reductions: Mapping[str, Reduction] | None 
 
     It runs both SCoPs on symbolic values at a few small sizes and compares them.
 
-    reductions: the updates of `before` that the pass may have reordered, by statement.
+    reductions: the updates of `before` that the pass may have reordered, by statement; where floats are among them, factors may be
+        multiplied in another order too.
     """
     if before is after:
         return None
-    terms, free, total = Terms(), dict(reductions or {}), 0
+    free, total = dict(reductions or {}), 0
+    terms = Terms(free_products=any(before.arrays[r.array].element.is_float for r in free.values()))
     of_after = {name: free[o] for name, o in compare.origins(before, after).items() if o in free}
     of_after = {name: Reduction(name, after.statements[name].write.array, r.operator, r.access) for name, r in of_after.items()}
     code = InOrder(before, terms, free), InOrder(after, terms, of_after)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from polyml.frontend.syntax import Const
 from polyml.model.core.nest import map_leaves
 from polyml.model.core.scop import Index
 from tests.checks.passing import changed, compiled, finding, planted
@@ -40,6 +41,12 @@ def differences(A, B, s):
             s[i] += A[i, j] * B[j, i] - A[j, i] * B[i, j]
 
 
+def scaled(A, B, s):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            s[i] += 0.5 * (A[i, j] * B[j, i])
+
+
 def shortest(paths):
     for k in range(paths.shape[0]):
         for i in range(paths.shape[0]):
@@ -58,6 +65,7 @@ CALLS = {
     row_sums: {"A": np.zeros((40, 40)), "B": np.zeros(40)},
     contracted: {"A": np.zeros((9, 9, 9)), "C": np.zeros((9, 9)), "s": np.zeros(9)},
     differences: {"A": np.zeros((40, 40)), "B": np.zeros((40, 40)), "s": np.zeros(40)},
+    scaled: {"A": np.zeros((40, 40)), "B": np.zeros((40, 40)), "s": np.zeros(40)},
     shortest: {"paths": np.zeros((40, 40))},
 }
 
@@ -110,12 +118,19 @@ def all_signs_plus(statement):
     return replace(statement, value=map_leaves(plus(statement.value), lambda v: v if not isinstance(v, Index) else v))
 
 
+@on_statements
+def numbers_are_one(statement):
+    """All factors that are numbers are 1."""
+    return replace(statement, value=map_leaves(statement.value, lambda v: replace(v, value=1.0) if isinstance(v, Const) else v))
+
+
 PLANTED = [
     ("align_slices", lu_slices, reads_a_neighbour),
     ("scalar_expansion", row_sums, reads_a_neighbour),
     ("masked_updates", masked, first_is_lost),
     ("array_expansion", contracted, first_is_lost),
     ("term_by_term", differences, all_signs_plus),
+    ("term_by_term", scaled, numbers_are_one),
     ("index_set_splitting", shortest, first_is_lost),
     ("node_splitting", shortest, reads_a_neighbour),
 ]

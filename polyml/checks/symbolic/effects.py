@@ -173,7 +173,7 @@ class StatementEffect:
         found: list[Term] = []
         for step in self._steps:
             if isinstance(step, _Operation):
-                found.append(self._terms.of(*step.key, *[found[o] for o in step.operands]))
+                found.append(self._terms.applied(step.key, [found[o] for o in step.operands]))
             elif isinstance(step, _Loaded):
                 found.append(touches[step.read].cell.value)
             elif isinstance(step, _AffineInteger):

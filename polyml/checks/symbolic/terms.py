@@ -9,13 +9,14 @@ incremental multiset hash: Clarke, Devadas, van Dijk, Gassend and Suh, ASIACRYPT
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from random import Random
 from typing import NamedTuple
 
 Term = int
 _BITS = 128
 _MODULUS = 1 << _BITS
+_NO_TERM = -1  # in place of the identity of an operator that has operands in any case
 _DEPTH = 2  # of operations in each other that a text shows
 
 
@@ -38,9 +39,12 @@ class Terms:
     """A Terms is a table that gives each term a number. A term is a symbolic value: an operation and its operands, or a leaf.
 
     Equal terms have the same number; only numbers from one table can be compared.
+
+    free_products: whether products of the same floats are equal in whatever order these are multiplied.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, free_products: bool = False) -> None:
+        self._free_products = free_products
         self._numbers: dict[tuple[Hashable, ...], Term] = {}
         self._keys: list[tuple[Hashable, ...]] = []
         self._sums: dict[Term, tuple[str, Total]] = {}
@@ -55,6 +59,15 @@ class Terms:
             found = self._numbers[key] = len(self._keys)
             self._keys.append(key)
         return found
+
+    def applied(self, operation: tuple[Hashable, ...], operands: Sequence[Term]) -> Term:
+        """Returns the number of the term for an operation and its operands.
+
+        operation: its name, and what else tells it from others: for arithmetic the type of the result.
+        """
+        if self._free_products and operation[0] == "*" and str(operation[1]).startswith("f"):
+            return self.joined(f"* of {operation[1]}", _NO_TERM, *operands)
+        return self.of(*operation, *operands)
 
     def leaf(self, text: str, *key: Hashable) -> Term:
         """Returns the number of a term without operands, which is added where it is new.
