@@ -19,7 +19,6 @@ import polyml.frontend.parsing.parse  # noqa: F401  as well
 from polyml import debug, pass_manager
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir import printer as program_text
-from polyml.codegen.ir.accesses import as_parameters
 from polyml.codegen.ir.program import Program
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import ENTRY
@@ -42,7 +41,7 @@ from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
-from polyml.quasi_affine.from_isl import integer_expression
+from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.runtime.storage.artifact import Artifact, ResultArray
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.records import record
@@ -234,7 +233,7 @@ def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], c
             ResultArray(
                 a.name,
                 (BY_PART[a.element] if a.pairs else a.element).numpy_name,
-                tuple(str(integer_expression(as_parameters(e))) for e in (a.shape[1:] if a.pairs else a.shape)),
+                tuple(str(expression_of_iterators(e)) for e in (a.shape[1:] if a.pairs else a.shape)),
             )
             for a in returned
         ),

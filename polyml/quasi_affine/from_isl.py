@@ -4,6 +4,9 @@ parameters.
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 import islpy as isl
 
 from polyml.quasi_affine.affine import (
@@ -30,6 +33,33 @@ def integer_expression(value: isl.PwAff) -> Affine:
     """Returns an expression in parameters alone, [N, M] -> { [(e)] }, as an Affine whose names are these parameters."""
     build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
     return integer_of_ast(build_.expr_from_pw_aff(value))
+
+
+_TUPLE = re.compile(r"(?:[A-Za-z_]\w*)?\[([^\[\]]*)\] -> \[")
+_PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
+
+
+def expression_of_iterators(value: isl.PwAff) -> Affine:
+    """Returns the function { S[i, j] -> [(e)] } as an Affine whose names are i, j and the parameters."""
+    return _of_text(str(value))
+
+
+@lru_cache(maxsize=4096)
+def _of_text(text: str) -> Affine:
+    """Returns the Affine of a function that has this text: equal functions are converted once."""
+    return integer_expression(_as_parameters(text))
+
+
+def _as_parameters(text: str) -> isl.PwAff:
+    """Returns the function { S[i, j] -> [(e)] } that has this text with i and j turned into parameters: [i, j] -> { [(e)] }."""
+    header = _PARAMETERS.match(text)
+    names = header.group(1).split(", ") if header else []
+    body = text[text.index("{") :]
+    found = _TUPLE.search(body)
+    if found and found.group(1):
+        names += found.group(1).split(", ")
+    body = _TUPLE.sub("[", body)
+    return isl.PwAff(f"[{', '.join(n for n in names if n)}] -> {body}")
 
 
 def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:

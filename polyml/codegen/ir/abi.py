@@ -12,13 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from polyml.codegen.ir.accesses import as_parameters
 from polyml.codegen.ir.program import Program
 from polyml.frontend.syntax import ArrayType
 from polyml.model.core.scop import Array, Role
 from polyml.model.lowering.complex_parts import parts_of
 from polyml.quasi_affine.affine import Affine
-from polyml.quasi_affine.from_isl import integer_expression
+from polyml.quasi_affine.from_isl import expression_of_iterators
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class SlotMap:
         for array in scop.arrays.values():
             if array.role is Role.ARGUMENT:
                 continue
-            extents = tuple(integer_expression(as_parameters(e)) for e in array.shape)
+            extents = tuple(expression_of_iterators(e) for e in array.shape)
             if array.name in program.windows:
                 lengths = program.windows[array.name].lengths
                 extents = tuple(e if n is None else Affine(n) for e, n in zip(extents, lengths))

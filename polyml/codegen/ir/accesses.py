@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
 import islpy as isl
 
 from polyml.model.core.scop import Access, Statement
 from polyml.quasi_affine.affine import Affine, Condition
-from polyml.quasi_affine.from_isl import condition_expression, integer_expression
+from polyml.quasi_affine.from_isl import condition_expression, expression_of_iterators
 
 
 class AccessTable:
-    """A table of the subscripts, affine values and conditions of one SCoP as quasi-affine expressions; each is
+    """A table of the subscripts, affine values and conditions of one SCoP as quasi-affine expressions; an affine value is
     converted from isl when it is first asked for, and kept.
 
     context: the SCoP's constraints on its parameters.
@@ -25,13 +22,13 @@ class AccessTable:
 
     def subscripts(self, access: Access) -> tuple[Affine, ...]:
         """Returns an access's subscripts, one for each dimension, as expressions of the statement's iterators."""
-        return tuple(self.affine(s) for s in access.subscripts)
+        return access.expressions
 
     def affine(self, value: isl.PwAff) -> Affine:
         """Returns isl's { S[i, j] -> [(e)] } as an expression of i and j."""
         hit = self._known.get(id(value))
         if hit is None:
-            hit = self._known[id(value)] = (value, integer_expression(as_parameters(value)))
+            hit = self._known[id(value)] = (value, expression_of_iterators(value))
         return hit[1]
 
     def condition(self, violated: isl.Set) -> Condition:
@@ -40,27 +37,6 @@ class AccessTable:
         violated: the set, such as the values that violate a check.
         """
         return condition_expression(violated, self._context)
-
-
-_TUPLE = re.compile(r"(?:[A-Za-z_]\w*)?\[([^\[\]]*)\] -> \[")
-_PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
-
-
-def as_parameters(value: isl.PwAff) -> isl.PwAff:
-    """Returns the function { S[i, j] -> [(e)] } with i and j turned into parameters: [i, j] -> { [(e)] }."""
-    return _as_parameters(str(value))
-
-
-@lru_cache(maxsize=4096)
-def _as_parameters(text: str) -> isl.PwAff:
-    header = _PARAMETERS.match(text)
-    names = header.group(1).split(", ") if header else []
-    body = text[text.index("{") :]
-    found = _TUPLE.search(body)
-    if found and found.group(1):
-        names += found.group(1).split(", ")
-    body = _TUPLE.sub("[", body)
-    return isl.PwAff(f"[{', '.join(n for n in names if n)}] -> {body}")
 
 
 def reads_and_write(statement: Statement) -> tuple[Access, ...]:

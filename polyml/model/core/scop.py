@@ -19,6 +19,8 @@ from polyml import polyhedra
 from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.source import Loc
 
 
@@ -68,6 +70,11 @@ class Access:
     def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
         """Returns for each subscript a list of tuples, one for each piece of the expression: the coefficients of the iterators."""
         return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
+
+    @cached_property
+    def expressions(self) -> tuple[Affine, ...]:
+        """Returns the subscripts as quasi-affine expressions of the statement's iterators."""
+        return tuple(map(expression_of_iterators, self.subscripts))
 
 
 @dataclass(frozen=True)
