@@ -8,6 +8,7 @@ meant to be imported from here.
 from polyml.polyhedra.bounds import (
     NoNumber,
     bounded,
+    box_lengths,
     difference_range,
     dimension_minima,
     extremes,
@@ -184,6 +185,7 @@ __all__ = [
     "bounded",
     "bounding",
     "box_around",
+    "box_lengths",
     "box_of",
     "budget",
     "by_first_difference",

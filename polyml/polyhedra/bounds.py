@@ -27,6 +27,20 @@ def length(domain: isl.Set, dim: int) -> int | None:
     return None if found is None else found[1] - found[0] + 1
 
 
+def box_lengths(domain: isl.Set) -> list[int] | None:
+    """Returns maximum - minimum + 1 of each dimension of a set without parameters that has all points of the box around it.
+
+    None where it has not, or isl does not see it at once, or the set is empty or unbounded.
+
+    >>> box_lengths(isl.Set("{ A[i, j] : 0 <= i < 4 and j = 2 }")), box_lengths(isl.Set("{ A[i, j] : 0 <= i < 4 and j = i }"))
+    ([4, 1], None)
+    """
+    if not domain.is_box() or domain.is_empty() or not domain.is_bounded():
+        return None
+    ends = ((domain.dim_min_val(dim), domain.dim_max_val(dim)) for dim in range(domain.dim(_D.set)))
+    return [last.to_python() - first.to_python() + 1 for first, last in ends]
+
+
 class NoNumber(Exception):
     """NoNumber is raised where a dimension has no smallest integer: it is unbounded below, or the set is empty."""
 
@@ -58,8 +72,10 @@ def _range(domain: isl.Set, dim: int) -> tuple[int, int] | None:
     isl's `dim_min_val` misses the minimum of some sets, so it only tells whether the dimension is bounded; parametric programming,
     which `range_of_dimension` uses, finds the minimum, but expects that there is one.
     """
-    bounded_ = domain.dim_min_val(dim).is_int() and domain.dim_max_val(dim).is_int()
-    return range_of_dimension(domain, dim) if bounded_ else None
+    ends = domain.dim_min_val(dim), domain.dim_max_val(dim)
+    if not all(end.is_int() for end in ends):
+        return None
+    return (ends[0].to_python(), ends[1].to_python()) if domain.is_box() else range_of_dimension(domain, dim)
 
 
 def extremes(values: isl.Set) -> tuple[int, int] | None:

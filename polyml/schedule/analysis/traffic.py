@@ -72,8 +72,9 @@ class Traffic:
         """
         total = 0
         for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
-            lengths = [polyhedra.length(piece, dim) or 0 for dim in range(polyhedra.dimensions(piece))]
-            if polyhedra.hull_dimension(piece) == sum(length != 1 for length in lengths):
+            box = polyhedra.box_lengths(piece)
+            lengths = [polyhedra.length(piece, dim) or 0 for dim in range(polyhedra.dimensions(piece))] if box is None else box
+            if box is not None or polyhedra.hull_dimension(piece) == sum(length != 1 for length in lengths):
                 total += prod(lengths)
         return total * self._scop.arrays[array].element.size_bytes
 
