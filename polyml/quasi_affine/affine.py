@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Union
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Affine:
     """An Affine is a quasi-affine expression: a constant plus a sum of atoms with coefficients.
 
@@ -26,6 +26,10 @@ class Affine:
 
     constant: int = 0
     terms: tuple[tuple[Atom, int], ...] = ()
+
+    def __init__(self, constant: int = 0, terms: tuple[tuple[Atom, int], ...] = ()):  # half the time of a dataclass's own
+        fields = self.__dict__
+        fields["constant"], fields["terms"] = constant, terms
 
     def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
@@ -54,11 +58,10 @@ class Affine:
         return self * -1
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.terms, self.constant))
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = hash((self.terms, self.constant))
+        return known
 
     @property
     def is_constant(self) -> bool:
