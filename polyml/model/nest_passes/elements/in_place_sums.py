@@ -1,13 +1,13 @@
-"""A sum that is finally added to an element is added up in that element.
+"""A sum that is finally added to an element, or taken from it, is added up in that element.
 
         s = 0
-        for k: s += A[i, k] * x[k]        ->        for k: y[i] += A[i, k] * x[k]
-        y[i] = y[i] + s
+        for k: s += A[i, k] * x[k]        ->        for k: y[i] -= A[i, k] * x[k]
+        y[i] = sqrt(y[i] - s)                       y[i] = sqrt(y[i])
 
 The element is then one more addend of a reduction, which comes first: integers are what they were, and numbers of floating point
 may be in another order where `fp` allows it. It is correct when the sum is used for nothing else, its type is that of the element,
-and nothing between reads or writes that element. It stays where the element is multiplied or otherwise changed as well, since a
-product of a sum is not the sum of products. (Reductions: Allen and Kennedy, "Optimizing Compilers for Modern Architectures", sec.
+and nothing between reads or writes that element. It stays where the element is multiplied or otherwise changed before the sum is
+added, since a product of a sum is not the sum of products. (Reductions: Allen and Kennedy, "Optimizing Compilers for Modern Architectures", sec.
 5.6; scalars that live in elements: `model.nest_passes.scalar_placement`.)
 """
 
@@ -18,7 +18,20 @@ from dataclasses import replace
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Integer, Loop, Nest, Node, Read, Value, reads, with_body
+from polyml.model.core.nest import (
+    Assign,
+    Integer,
+    Loop,
+    Nest,
+    Node,
+    Read,
+    Value,
+    children,
+    reads,
+    subvalues,
+    with_body,
+    with_children,
+)
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.elements.element_loops import assigns_of, counted
 from polyml.model.nest_passes.scalar_placement import in_element, never_touches
@@ -90,7 +103,8 @@ class _Sums:
         last = nodes[uses[-1]] if uses else start
         if not isinstance(last, Assign) or counted(nodes[first:])[name] != self._everywhere[name]:
             return None
-        if not last.subscripts or last.may or not _adds(last, name):
+        joined = None if not last.subscripts or last.may else _joined(last, name)
+        if joined is None:
             return None
         if self._nest.arrays[last.array].element != self._nest.arrays[name].element:
             return None
@@ -99,8 +113,10 @@ class _Sums:
             return None
         if not all(never_touches(node, last, context) for node in between):
             return None
+        between = [_negated(node, name) for node in between] if joined.op == "-" else between
         moved = [in_element(node, name, last) for node in between]
-        return [*nodes[:first], *moved, *nodes[uses[-1] + 1 :]]
+        left = [] if joined is last.value else [replace(last, value=_with_element(last.value, joined))]
+        return [*nodes[:first], *moved, *left, *nodes[uses[-1] + 1 :]]
 
 
 def _is_zero(value: Value) -> bool:
@@ -112,14 +128,40 @@ def _is_zero(value: Value) -> bool:
     return isinstance(value, syntax.Const) and not isinstance(value.value, complex) and value.value == 0
 
 
-def _adds(last: Assign, name: str) -> bool:
-    """Returns whether an assignment adds the scalar `name` to the element that it is to, `D[x] = D[x] + s`."""
-    value = last.value
-    if not isinstance(value, syntax.Binary) or value.op != "+":
-        return False
-    sides = [side for side in (value.left, value.right) if isinstance(side, Read)]
-    own = [side for side in sides if side.array == last.array and side.subscripts == last.subscripts]
-    return len(own) == 1 and any(side.array == name for side in sides)
+def _joined(last: Assign, name: str) -> syntax.Binary | None:
+    """Returns the part D[x] + s or D[x] - s of the value that an assignment gives to an element D[x], where s is the scalar `name`
+    and no other part reads the scalar or the array D; None where there is no such part.
+    """
+    if [read.array for read in reads(last.value) if read.array in (last.array, name)] not in (
+        [last.array, name],
+        [name, last.array],
+    ):
+        return None
+    for value in subvalues(last.value):
+        if isinstance(value, syntax.Binary) and value.op in ("+", "-"):
+            sides = [side for side in (value.left, value.right) if isinstance(side, Read)]
+            own = [side for side in sides if side.array == last.array and side.subscripts == last.subscripts]
+            if own and any(side.array == name for side in sides):
+                return value if value.op == "+" or own[0] is value.left else None
+    return None
+
+
+def _with_element(value: Value, joined: syntax.Binary) -> Value:
+    """Returns the value with the element alone in place of its sum with a scalar."""
+    if value is joined:
+        return joined.left if isinstance(joined.left, Read) and joined.left.subscripts else joined.right
+    return with_children(value, tuple(_with_element(operand, joined) for operand in children(value)))
+
+
+def _negated(node: Node, name: str) -> Node:
+    """Returns a node that only adds to the scalar `name`, with each value subtracted that is added, and added that is subtracted."""
+    if not isinstance(node, Assign):
+        return replace(node, body=tuple(_negated(inner, name) for inner in node.body))
+    if node.array != name or not isinstance(node.value, syntax.Binary):
+        return node
+    value = node.value
+    scalar, other = (value.left, value.right) if _reads(value.left, name) else (value.right, value.left)
+    return replace(node, value=replace(value, op="+" if value.op == "-" else "-", left=scalar, right=other))
 
 
 def _only_adds_to(node: Node, name: str) -> bool:

@@ -17,6 +17,25 @@ def lower(A, B, C):
         B[i] += A[i + 1 :, i] @ B[i + 1 :]
 
 
+def taken(A, B, C):
+    C -= A @ B
+
+
+def factor(A, B, C):
+    for i in range(C.shape[0]):
+        C[i, i] = np.sqrt(np.abs(C[i, i] - A[i, :i] @ A[i, :i]) + B[i, i])
+
+
+def from_the_sum(A, B, C):
+    for i in range(C.shape[0]):
+        C[i, i] = A[i] @ B[i] - C[i, i]
+
+
+def divided_by_another(A, B, C):
+    for i in range(C.shape[0]):
+        C[i, 0] = (C[i, 0] - A[i] @ B[i]) // (C[0, 0] * C[0, 0] + 1)
+
+
 def scaled(A, B, C):
     C += 2 * (A @ B)
 
@@ -40,7 +59,9 @@ def random(dtype=float, n=9):
     return [rng.integers(-4, 5, (n, n)).astype(dtype) for _ in range(3)]
 
 
-@pytest.mark.parametrize("function", [product, lower, scaled, of_itself, used_again])
+@pytest.mark.parametrize(
+    "function", [product, lower, taken, factor, from_the_sum, divided_by_another, scaled, of_itself, used_again]
+)
 @pytest.mark.parametrize("dtype", [float, np.int64, np.int8])
 @pytest.mark.filterwarnings("ignore::polyml.PolymlPerformanceWarning")
 def test_results_are_those_of_numpy(function, dtype):
@@ -56,13 +77,21 @@ def test_results_are_those_of_numpy(function, dtype):
 @pytest.mark.parametrize(("function", "line"), [
     (product, "C[_i1, _i2] = C[_i1, _i2] + A[_i1, _i3]*B[_i3, _i2]"),
     (lower, "B[i, _i3] = B[i, _i3] + A[i + _i2 + 1, i]*B[i + _i2 + 1, _i3]"),
+    (taken, "C[_i1, _i2] = C[_i1, _i2] - A[_i1, _i3]*B[_i3, _i2]"),
 ])  # fmt: skip
 def test_what_is_added_is_added_to_the_element(function, line):
     gone, come = before_and_after("in_place_sums", function, *random())
-    assert len([each for each in come if "+" in each]) == 1 and any("= 0.0" in each for each in gone)
+    assert len([each for each in come if "*" in each]) == 1 and any("= 0.0" in each for each in gone)
 
 
-@pytest.mark.parametrize("function", [scaled, of_itself, used_again])
+def test_what_is_done_to_the_element_with_its_sum_is_done_behind_it():
+    gone, come = before_and_after("in_place_sums", factor, *random())
+    assert [line.strip() for line in come] == [
+        "C[i, i] = C[i, i] - A[i, _i1]*A[i, _i1]", "C[i, i] = sqrt(abs(C[i, i]) + B[i, i])"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [scaled, of_itself, used_again, from_the_sum, divided_by_another])
 def test_a_sum_stays_that_is_scaled_or_needed_again_or_reads_the_element(function):
     assert before_and_after("in_place_sums", function, *random()) == ([], [])
 
