@@ -24,7 +24,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Scop, Statement
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
-from polyml.schedule.analysis.strides import iterators_of
+from polyml.schedule.analysis.strides import accesses, iterators_of
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.strips.groups import GAIN, Group, GroupSearch, groups
 from polyml.schedule.strips.row_nests import Part, RowNest, children_of, domain_of, in_rows, iterator_of, parts_of, shared_loop
@@ -37,8 +37,9 @@ SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
 LEAST_SHARE = 15  # percent of it that is handed on at least
 LARGEST = 256  # rows of a strip
 STRIPS = 4  # for each thread, where strips then have rows enough for a product
-FEW = 32  # rows that are enough, and twice those that a product has at least
-FRESH_SHARE = 6  # percent of what strips move that the memory for a strip of what is handed on adds at most
+FEW = 32  # rows that are enough, and four times those that a product has at least
+KEPT_SHARE = 90  # percent of the second cache that a strip and what all strips read whole fill, where so few rows are enough
+FRESH_SHARE = 4  # percent of what strips move that the memory for a strip of what is handed on adds at most
 
 _LayOut = Callable[[RowStrips, isl.Schedule], "tuple[isl.Schedule, tuple[str, ...]]"]
 
@@ -179,13 +180,23 @@ class _StripLayout:
         while rows > few and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
             rows //= 2
         fresh = sum(map(self.traffic.array_bytes, group.arrays))
-        while rows > few // 2 and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
+        while rows > few // 4 and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
+            rows //= 2
+        again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
+        along = self._bytes_along(group)
+        room = second * KEPT_SHARE // 100 - again
+        while rows > few // 4 and along * few // 4 <= room * prod(extents) < along * rows:
             rows //= 2
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
-        again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
         if again > self.machine.cache(3).size_bytes and (strips - 1) * again > group.separate - group.moved:
             return 0
         return rows
+
+    def _bytes_along(self, group: Group) -> int:
+        """Returns the bytes of all arrays of which each strip accesses a part of its own."""
+        names = [name for nest in group.nests for name in nest.names]
+        every = {access.array for name in names for access in accesses(self.scop.statements[name]) if access.subscripts}
+        return sum(map(self.traffic.array_bytes, every - group.whole(self.scop)))
 
     def _few(self, group: Group) -> int:
         """Returns how many rows of a strip give each product FEW rows of its result: fewer where other loops count rows too."""
