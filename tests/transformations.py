@@ -25,11 +25,12 @@ ALGEBRA = ("shared value", "joined value", "ordered einsum", "rewritten algebra"
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
     "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "sums over strips", "in place",
-    "masked sum", "companions", *ALGEBRA,
+    "masked sum", "companions", "reshaped copy", *ALGEBRA,
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
     "symmetric_results": "symmetric result", "copy_coalescing": "in place",
+    "reshaped_copies": "reshaped copy",
 }  # fmt: skip
 # what has nothing to do with most others, so that pairs with it are not asked for
 SELDOM_TOGETHER = {

@@ -51,6 +51,7 @@ from polyml.model.nest_passes.equal_sizes import unified
 from polyml.model.nest_passes.forward_substitution import forward
 from polyml.model.nest_passes.inline_arrays import contract
 from polyml.model.nest_passes.narrow_counters import counters_in_64_bits, with_steps_added
+from polyml.model.nest_passes.reshaped_copies import in_source_order
 from polyml.model.nest_passes.scalar_placement import place
 from polyml.model.nest_passes.unroll_sums import unrolled
 from polyml.model.scop_passes.align_slices import rebase
@@ -168,6 +169,7 @@ NEST_PASSES = (  # disjoint: arrays do not overlap
     Pass("block_argmax", in_blocks, "after forward_substitution: a search is one test", takes=("floats",), only="disjoint"),
     Pass("inline_arrays", contract, "after what changes values, which are copied from here on", only="disjoint"),
     Pass("copy_coalescing", coalesce, "after inline_arrays: what is still copied is an array of its own", only="disjoint"),
+    Pass("reshaped_copies", in_source_order, "after copy_coalescing: arrays in other shapes are still copied", only="disjoint"),
     Pass(
         "value_arguments", without_value_arguments, "last before parameters are known: it tells which are none", takes=("written",)
     ),

@@ -57,6 +57,20 @@ def copied(A, C):
     C[:, :] = T
 
 
+def reshaped(A, B, C):
+    T = np.empty((2, 12, 3))
+    for g in range(2):
+        for r in range(12):
+            for j in range(3):
+                T[g, r, j] = 0.0
+                for k in range(A.shape[2]):
+                    T[g, r, j] += A[g, r, k] * B[k, j]
+    for h in range(8):
+        for i in range(3):
+            for j in range(3):
+                C[h, i, j] = T[(3 * h + i) // 12, (3 * h + i) % 12, j]
+
+
 def scaled(A, n, B):
     for i in range(A.shape[0]):
         B[i] = A[i] * n
@@ -119,6 +133,7 @@ CALLS = {
     greatest: {"A": ROW},
     mirrored: {"A": ROW, "B": ROW},
     copied: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    reshaped: {"A": np.zeros((2, 12, 40)), "B": np.zeros((40, 3)), "C": np.zeros((8, 3, 3))},
     scaled: {"A": ROW, "n": 3, "B": ROW},
     placed: {"A": np.zeros((40, 40))},
     rows_that_shrink: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
@@ -197,6 +212,7 @@ PLANTED = [
     ("block_argmax", greatest, forgets),
     ("inline_arrays", mirrored, next_element),
     ("copy_coalescing", copied, late),
+    ("reshaped_copies", reshaped, next_element),
     ("value_arguments", scaled, forgets),
     ("array_contraction", rows_that_shrink, next_element),
     ("in_place_sums", added, next_element),

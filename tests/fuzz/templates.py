@@ -817,6 +817,26 @@ def temporaries(rng: random.Random) -> Made:
     return "\n".join(lines), _arrays(e, A="N", B="N")
 
 
+def other_shape(rng: random.Random) -> Made:
+    """A product or a sum in a local array, of which an array of another shape is made, in the order of rows or nearly so."""
+    e = _element(rng)
+    kind = f"np.{NUMPY_NAME[e]}"
+    a, b, c, m = rng.choice([2, 3]), rng.choice([2, 4]), rng.choice([3, 4, 8]), rng.choice([2, 5, 9])
+    one, other = (a, b * c), (a * b, c)
+    if rng.random() < 0.5:
+        one, other = other, one
+    lines = ["def kernel(A, B, C):", f"    T = np.empty(({one[0]}, {one[1]}, {m}), dtype={kind})"]
+    update = rng.choice(["T[g, r, k] += A[g, r, d] * B[d, k]", "T[g, r, k] = max(T[g, r, k], A[g, r, d] - B[d, k])"])
+    of_source = [("g", f"range({one[0]})"), ("r", f"range({one[1]})"), ("k", f"range({m})")]
+    lines += _nest(of_source, ["T[g, r, k] = 0", "for d in range(A.shape[2]):", f"    {update}"])
+    number = f"({other[1]} * h + i)"
+    element = f"T[{number} // {one[1]}, {number} % {one[1]}, k]"
+    change = rng.choice([element, f"max({element}, 0)", f"{element} * 2 - B[0, k]", f"{element} + A[0, 0, 0]", f"{element} - h"])
+    stop = rng.choice([f"{other[0]}", f"{other[0]}", f"{other[0]}", f"{other[0] - 1}"])
+    lines += _nest([("h", f"range({stop})"), ("i", f"range({other[1]})"), ("k", f"range({m})")], [f"C[h, i, k] = {change}"])
+    return "\n".join(lines), _arrays(e, A=f"{one[0]},{one[1]},N", B=f"N,{m}", C=f"{other[0]},{other[1]},{m}")
+
+
 TEMPLATES = (
     rows_of_products, rows_of_products, sums_over_rows, depth_and_point,
     fading,
@@ -827,5 +847,5 @@ TEMPLATES = (
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
     factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
     convolution, matvec_pair, doitgen, shortest_paths, alignment, folding, recursive_filter, transposition, triad,
-    doubling, masked, batched, several_loops, temporaries,
+    doubling, masked, batched, several_loops, temporaries, other_shape,
 )  # fmt: skip

@@ -39,7 +39,7 @@ LARGEST = 256  # rows of a strip
 STRIPS = 4  # for each thread, where strips then have rows enough for a product
 FEW = 32  # rows that are enough, and four times those that a product has at least
 KEPT_SHARE = 90  # percent of the second cache that a strip and what all strips read whole fill, where so few rows are enough
-FRESH_SHARE = 4  # percent of what strips move that the memory for a strip of what is handed on adds at most
+FRESH_SHARE = 1  # percent of what strips move that the memory for a strip of what is handed on adds at most
 
 _LayOut = Callable[[RowStrips, isl.Schedule], "tuple[isl.Schedule, tuple[str, ...]]"]
 
@@ -179,24 +179,35 @@ class _StripLayout:
         rows = 1 << max(min(fitting, LARGEST), few).bit_length() - 1
         while rows > few and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
             rows //= 2
-        fresh = sum(map(self.traffic.array_bytes, group.arrays))
-        while rows > few // 4 and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
-            rows //= 2
-        again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
-        along = self._bytes_along(group)
-        room = second * KEPT_SHARE // 100 - again
-        while rows > few // 4 and along * few // 4 <= room * prod(extents) < along * rows:
-            rows //= 2
+        rows = self._few_enough(group, extents, rows, max(2, few // 4))
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
+        again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
         if again > self.machine.cache(3).size_bytes and (strips - 1) * again > group.separate - group.moved:
             return 0
         return rows
 
-    def _bytes_along(self, group: Group) -> int:
-        """Returns the bytes of all arrays of which each strip accesses a part of its own."""
-        names = [name for nest in group.nests for name in nest.names]
-        every = {access.array for name in names for access in accesses(self.scop.statements[name]) if access.subscripts}
-        return sum(map(self.traffic.array_bytes, every - group.whole(self.scop)))
+    def _few_enough(self, group: Group, extents: Sequence[int], rows: int, least: int) -> int:
+        """Returns how many rows a strip has so that its memory, which is fetched once, is little beside what the nests move, and so
+        that what all strips access whole stays in the second cache, where fewer rows suffice for that.
+
+        rows: how many rows there may be. least: how few.
+        """
+        *around, whole = (group.whole(self.scop, k) for k in range(group.depth))
+        along = fixed = 0
+        for array in {a.array for nest in group.nests for name in nest.names for a in accesses(self.scop.statements[name])}:
+            size_bytes = self.traffic.array_bytes(array)
+            if array in whole:
+                fixed += size_bytes // prod(n for n, still in zip(extents, around) if array not in still)
+            else:
+                along += size_bytes
+        room = (self.machine.cache(2).size_bytes * KEPT_SHARE // 100 - fixed) * prod(extents)
+        if room < along * least:
+            return rows
+        fresh = sum(map(self.traffic.array_bytes, group.arrays))
+        most = group.moved * prod(extents) * FRESH_SHARE // 100
+        while rows > least and (fresh * rows > most or along * rows > room):
+            rows //= 2
+        return rows
 
     def _few(self, group: Group) -> int:
         """Returns how many rows of a strip give each product FEW rows of its result: fewer where other loops count rows too."""
