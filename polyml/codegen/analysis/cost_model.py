@@ -23,6 +23,7 @@ from polyml.quasi_affine.affine import Affine, variable
 LINE_JUMP_CYCLES = 1.0  # for a cache line that does not follow the last one, inside of tiles
 FAR_JUMP_CYCLES = 3.0  # the same outside of tiles, where the data may be in no near cache
 NEXT_LINES = 0.5  # the share of that for cache lines that do, of which a register tile reads whole rows of a copy
+SPLIT_STORE = 2.5  # the cost of a store across two cache lines, relative to others, where vectors in order may begin on lines
 REMAINDER_VECTOR_COST = 1.3  # the cost of a vector left over, relative to one of several that run together
 REMAINDER_COST = 0.5  # the cost of an iteration left over, relative to that of all that run together
 LONG_CHAIN = 20.0  # instructions from which an operation counts as a chain, each of which waits for the one before
@@ -96,8 +97,7 @@ class CostModel:
         self._depth = max([1.0, *(self.weight(inner) for _, _, inner in nest.statements())])
         self._innermost: dict[int | None, Innermost] = {}
         wide = context.vector_bytes > 32
-        # half of the widest loads cross a cache line
-        self._op, self._load, self._store = (0.5, 1.0, 1.0) if wide else (0.5, 0.5, 1.0)
+        self._op, self._load, self._store = (0.5, 1.0, 1.0) if wide else (0.5, 0.5, 1.0)  # half of the widest loads cross a line
         self._slow = 2.0 if wide else 1.0
         self.interleaved: tuple[int, ...] = ()
         self._scalar_only: list[frozenset[int] | None] = []  # loops that scalar-only operations change with; None: all
@@ -222,7 +222,8 @@ class CostModel:
             found.jumps += lines * weight * self._jump * (NEXT_LINES if follows else 1.0)
         each = _instructions(lane, tiling.lanes, nest_access.writes) if tiling.word is None else 1.0
         if nest_access.writes:
-            found.stores += number * each * weight
+            splits = tiling.in_order and tiling.line is not None and not self._is_on_lines(access, tiling)
+            found.stores += number * each * weight * (SPLIT_STORE if splits else 1.0)
         elif lane.is_invariant:
             found.broadcasts += number * weight
         elif self._is_on_lines(access, tiling):

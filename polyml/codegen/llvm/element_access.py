@@ -70,6 +70,11 @@ class ElementAccess(Addresses):
         """Records that memory, or a register that will be stored, has this value at the location, so that it need not be loaded."""
         self.registers.put(location, value, dirty=False)
 
+    def write_through(self, location: Location) -> None:
+        """Emits the store of a location whose value memory does not have yet; the value stays in its register."""
+        if self.registers.value(location) is not None and location not in self.registers.pinned:
+            self._write_back([location], drop=False)
+
     def write_back(self, location: Location) -> None:
         """Emits stores of the values that overlap a location and that memory does not have yet, and forgets them."""
         own = [location] if self.registers.value(location) is not None and location not in self.registers.pinned else []

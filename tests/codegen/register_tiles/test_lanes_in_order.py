@@ -1,13 +1,18 @@
 """Loops whose iterations depend on each other at a distance have lanes, and compute bit for bit what one iteration at a time does."""
 
 import linecache
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polyml
+from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.program import Jam, every
+from polyml.codegen.register_tiles.nest_prices import NestPrices
+from polyml.machines import catalogue
+from polyml.quasi_affine.affine import variable
 from tests.codegen.native import WIDE, assert_as_defined, compiled, defined, presets, program_of
 
 
@@ -168,3 +173,41 @@ def test_whole_arrays_that_are_read_ahead_have_lanes():
     shifted(**wanted)
     polyml.kernel(shifted, cache=False, fp="strict")(**given)
     np.testing.assert_array_equal(given["A"], wanted["A"])
+
+
+def test_each_vector_is_stored_before_the_next_is_computed():
+    def halved(A):
+        for i in range(32, A.shape[0]):
+            A[i] = A[i - 32] * 0.5 + 1.0
+
+    made = polyml.kernel(halved, cache=False, threads=1)
+    made(np.zeros(100))
+    main = made.inspect_llvm().rpartition("phi <")[2].partition("br i1")[0]
+    steps = [word for line in main.splitlines() for word in ("fadd", "store") if f" {word} " in line]
+    assert len(steps) > 2 and steps == ["fadd", "store"] * (len(steps) // 2)
+
+
+def test_an_element_that_two_instances_write_is_stored_once():
+    def twice(A, B):
+        for i in range(16, A.shape[0]):
+            A[i] = A[i - 16] * B[i]
+            A[i] = A[i] + 1.0
+
+    made = polyml.kernel(twice, cache=False, threads=1, fp="strict")
+    given, wanted = arguments(1000, "float64"), arguments(1000, "float64")
+    twice(**wanted)
+    made(**given)
+    np.testing.assert_array_equal(given["A"], wanted["A"])
+    main = made.inspect_llvm().rpartition("phi <")[2].partition("br i1")[0]
+    assert 0 < main.count(" store ") == main.count(" fadd ")
+
+
+def test_stores_that_cross_lines_cost_more():
+    program = program_of(ahead, arguments(3, "float64"), "avx512", fp="strict", form="plain")
+    (loop,) = program.body
+    prices = NestPrices(program, catalogue.processor("avx512"), ("C", "C"), None)
+    model = prices.model(prices.nest(loop, ()))
+    tiling = RegisterTiling(0, 0, 0, 2, 8, in_order=True)
+    read, write = (variable(prices.phases["A"]) + offset for offset in (1, 0))
+    assert {read, write} <= set(model.lines(tiling))
+    assert model.per_iteration(replace(tiling, line=write)) < model.per_iteration(replace(tiling, line=read))

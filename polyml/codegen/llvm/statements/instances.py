@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyml.codegen.ir.program import Instance, Jam, Loop, Unroll
+from polyml.codegen.ir.program import Instance, Jam, Loop, Unroll, instances
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.dot_products import DotProducts
@@ -71,3 +71,15 @@ class StatementEmitter:
             happens = SsaValue(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
             value = self._body.math.select(happens, value, self.expressions.load(reduction.access, operands))
         self._body.store(target, value)
+        if self._streams(instance):
+            self._body.write_through(target)
+
+    def _streams(self, instance: InstanceCopy) -> bool:
+        """Returns whether the copy is one of several vectors that run in order, and no other instance beside it writes its array: each
+        vector is then stored as soon as it is computed, since stores at the end, one behind the other, take longer.
+        """
+        jam = instance.around[-1] if instance.around else None
+        if not isinstance(jam, Jam) or not jam.in_order:
+            return False
+        statements, array = self._body.scop.statements, instance.statement.write.array
+        return sum(statements[other.statement].write.array == array for other in instances(jam.body)) == 1
