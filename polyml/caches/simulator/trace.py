@@ -26,9 +26,9 @@ from polyml.codegen.llvm.addresses import LoopScope
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.constant_sizes import CallConstants, ConstantBody
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
-from polyml.codegen.llvm.loops.loop_bounds import bounds
+from polyml.codegen.llvm.loops.loop_bounds import bounds, trips
 from polyml.codegen.llvm.loops.partial_results import HandOver
-from polyml.codegen.llvm.outline import balanced_chunk, equal_chunk, is_uneven, trips
+from polyml.codegen.llvm.outline import balanced_chunk, equal_chunk, is_uneven
 from polyml.errors import PolymlValueError
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather

@@ -5,10 +5,10 @@ Sums inside of addresses may overflow, since they wrap around and back. The chec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from polyml.codegen.ir.program import CannotRunTogether, Loop, Program
-from polyml.quasi_affine.affine import Affine, Choice, Extremum, FloorDiv
+from polyml.quasi_affine.affine import Affine, Choice, Condition, Extremum, FloorDiv, Logic
 
 PARAMETER_LIMIT = 2**40  # the largest value of a parameter for which the SCoP gives no limit
 INTEGER_LIMIT = 2**62  # the largest value of any integer
@@ -47,9 +47,31 @@ class Ranges:
         self._known.clear()
         self._names[loop.var] = (low, max(low, high))
         if loop.last:
-            self._names[loop.last] = (min(least for least, _ in upper), high)
+            self._names[loop.last] = (min(low - 1, *(least for least, _ in upper)), high)  # a chunk may be empty
         if max(-low, high + loop.step) > END_LIMIT:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
+
+    def exclude(self, condition: Condition) -> None:
+        """Records that a condition on parameters does not hold from here on, as behind a test at entry. What it says of one
+        parameter alone counts.
+        """
+        if isinstance(condition, Logic):
+            for part in condition.parts if condition.op == "or" else ():
+                self.exclude(part)
+        elif condition.op == ">=" and len(condition.expr.terms) == 1:
+            ((name, c),) = condition.expr.terms
+            if isinstance(name, str) and name in self._names and abs(c) == 1:
+                low, high = self._names[name]
+                bound = condition.expr.constant + 1
+                low, high = (low, min(high, -bound)) if c > 0 else (max(low, bound), high)
+                if low <= high:
+                    self._names[name] = (low, high)
+        self._known.clear()
+
+    def corners(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
+        """Returns the least value of each name, and the greatest one."""
+        ends = {name: self._names[name] for name in names if name in self._names}
+        return {name: low for name, (low, _) in ends.items()}, {name: high for name, (_, high) in ends.items()}
 
     def check(self, e: Affine) -> None:
         """Raises LeavesRange if the absolute value of the expression, of its constant or of a coefficient may be larger than 2**62

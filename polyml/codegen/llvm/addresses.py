@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.expression_costs import once_per_call
-from polyml.codegen.analysis.integer_ranges import Ranges
+from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, Ranges
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import JamStack
@@ -16,7 +17,19 @@ from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
 from polyml.model.core.scop import Array, Role
-from polyml.quasi_affine.affine import Affine, Atom, Choice, Compare, Condition, Extremum, FloorDiv, modulo, of_atom
+from polyml.quasi_affine.affine import (
+    Affine,
+    Atom,
+    Choice,
+    Compare,
+    Condition,
+    Extremum,
+    FloorDiv,
+    Logic,
+    extremum,
+    modulo,
+    of_atom,
+)
 
 LINE_BYTES = 64  # of a cache line, on which vectors should begin
 
@@ -223,7 +236,8 @@ class Addresses:
         if isinstance(atom, str):
             return self.names[atom][0]
         if isinstance(atom, FloorDiv):
-            return self._floor_div(self.integer(atom.operand), atom.divisor, scope.entry)
+            is_positive = self.module.ranges.of(atom.operand)[0] >= 0
+            return self._floor_div(self.integer(atom.operand), atom.divisor, scope.entry, is_positive)
         if isinstance(atom, Extremum):
             return self._extremum(atom, scope)
         if isinstance(atom, Choice):
@@ -236,6 +250,9 @@ class Addresses:
         """Emits a minimum or maximum, and returns its SSA name. If an earlier one has the same operands but for a constant that was
         added to all of them, the constant is added to its value instead.
         """
+        decided = self._decided(atom)
+        if decided is not None:
+            return self.integer(decided)
         least = min(operand.constant for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.constant - least) for operand in atom.operands))
         if key in scope.extrema:
@@ -249,10 +266,24 @@ class Addresses:
         scope.extrema[key] = (total, least)
         return total
 
-    def _floor_div(self, value: str, divisor: int, at: BasicBlock) -> str:
-        """Emits floor(value / divisor), by a shift if the divisor is a power of two, and returns its SSA name."""
+    def _decided(self, atom: Extremum) -> Affine | None:
+        """Returns the operand that is the minimum or maximum whatever the values of its names are; None where there is none."""
+        ranges = [self.module.ranges.of(operand) for operand in atom.operands]
+        for position, (operand, (low, high)) in enumerate(zip(atom.operands, ranges)):
+            others = [*ranges[:position], *ranges[position + 1 :]]
+            if all(high <= least if atom.op == "min" else low >= most for least, most in others):
+                return operand
+        return None
+
+    def _floor_div(self, value: str, divisor: int, at: BasicBlock, is_positive: bool = False) -> str:
+        """Emits floor(value / divisor), by a shift if the divisor is a power of two, and returns its SSA name.
+
+        is_positive: whether the value is known not to be negative.
+        """
         if divisor & (divisor - 1) == 0:
             return self.fn.emit(f"ashr i64 {value}, {divisor.bit_length() - 1}", at)
+        if is_positive:
+            return self.fn.emit(f"udiv i64 {value}, {divisor}", at)
         quotient = self.fn.emit(f"sdiv i64 {value}, {divisor}", at)
         back = self.fn.emit(f"mul i64 {quotient}, {divisor}", at)
         below = self.fn.emit(f"icmp slt i64 {value}, {back}", at)
@@ -265,6 +296,10 @@ class Addresses:
             return self._compared(c, at)
         if not c.parts:
             return "true" if c.op == "and" else "false"
+        apart = _difference(c)
+        if apart is not None:
+            positive, negative = (Affine(0, tuple([(a, abs(k)) for a, k in apart.terms if k * sign > 0])) for sign in (1, -1))
+            return self.fn.emit(f"icmp ne i64 {self.integer(positive + apart.constant)}, {self.integer(negative)}", at)
         total = self.condition(c.parts[0], at)
         for part in c.parts[1:]:
             total = self.fn.emit(f"{c.op} i1 {total}, {self.condition(part, at)}", at)
@@ -383,16 +418,31 @@ class Addresses:
         """Emits the size in bytes of a local array's memory: of all elements if `whole` or if it has no window, else of the window.
         Returns the SSA name. The size is 2**63 or more if NumPy has no array of this shape, even one without elements.
         """
-        window = None if whole else self.module.program.windows.get(array.name)
-        lengths = [None] * len(array.shape) if window is None else window.lengths
-        counts = [self.integer(self.module.table.affine(e)) if n is None else str(n) for e, n in zip(array.shape, lengths)]
+        lengths = self._lengths(array, whole)
+        if self.most_bytes(array, whole) <= INTEGER_LIMIT:
+            total = str(array.element.size_bytes * prod(max(e.constant, 0) for e in lengths if e.is_constant))
+            for e in lengths:
+                if not e.is_constant:
+                    count = e if self.module.ranges.of(e)[0] >= 0 else extremum("max", [Affine(), e])
+                    total = self.fn.emit(f"mul i64 {total}, {self.integer(count)}")
+            return total
         size, empty = str(array.element.size_bytes), "false"
-        for count in counts:
-            some = self.fn.emit(f"icmp sgt i64 {count}, 0")
+        for length in map(self.integer, lengths):
+            some = self.fn.emit(f"icmp sgt i64 {length}, 0")
             empty = self.fn.emit(f"select i1 {some}, i1 {empty}, i1 true")
-            size = self.product(size, self.fn.emit(f"select i1 {some}, i64 {count}, i64 1"))
+            size = self.product(size, self.fn.emit(f"select i1 {some}, i64 {length}, i64 1"))
         nothing = self.fn.emit(f"and i1 {empty}, {self.fn.emit(f'icmp sge i64 {size}, 0')}")
         return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
+
+    def most_bytes(self, array: Array, whole: bool = False) -> int:
+        """Returns a size in bytes that `size_bytes` of the array does not exceed, nor the product of those lengths that are not 0."""
+        return array.element.size_bytes * prod(max(self.module.ranges.of(e)[1], 1) for e in self._lengths(array, whole))
+
+    def _lengths(self, array: Array, whole: bool) -> list[Affine]:
+        """Returns the lengths of a local array's dimensions: of all elements if `whole` or if it has no window, else of the window."""
+        window = None if whole else self.module.program.windows.get(array.name)
+        lengths = [None] * len(array.shape) if window is None else window.lengths
+        return [self.module.table.affine(e) if n is None else Affine(n) for e, n in zip(array.shape, lengths)]
 
     def whole_lines(self, size: str, more: int) -> str:
         """Emits size + more, rounded up to whole cache lines, and returns the SSA name. It is 2**63 or more if the sum is."""
@@ -421,3 +471,13 @@ class Addresses:
             index = f"<{', '.join(f'i64 {i}' for i in range(lanes))}>"
             scope.known[key] = self.fn.emit(f"icmp sle {kind} {index}, {every}", scope.entry)
         return scope.known[key]
+
+
+def _difference(condition: Logic) -> Affine | None:
+    """Returns x for the condition `x > 0 or x < 0`, as isl writes `x != 0`; None for any other condition."""
+    if condition.op != "or" or len(condition.parts) != 2:
+        return None
+    first, second = condition.parts
+    if not (isinstance(first, Compare) and isinstance(second, Compare) and first.op == second.op == ">="):
+        return None
+    return first.expr + 1 if first.expr + second.expr == Affine(-2) else None

@@ -11,7 +11,7 @@ from polyml.codegen.llvm.addresses import LINE_BYTES, ArrayArguments, Module
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import Body
-from polyml.codegen.llvm.outline import trips
+from polyml.codegen.llvm.loops.loop_bounds import trips
 from polyml.frontend.syntax import ArrayType
 from polyml.quasi_affine.affine import Affine
 

@@ -6,27 +6,27 @@ The kernel is `i64 @polyml_kernel(ptr slots)`. The words at `slots` are the numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from polyml import polyhedra
+from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, MOST_THREADS
 from polyml.codegen.ir.local_memory import ARRAY_GAP
-from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
+from polyml.codegen.ir.program import Loop, Program
 from polyml.codegen.llvm.addresses import ArrayArguments, Module
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
-from polyml.codegen.llvm.loops.loop_bounds import bounds
-from polyml.codegen.llvm.outline import LoopEnvironment, OutlinedLoop, trips
+from polyml.codegen.llvm.loops.parallel_work import is_short, work, work_at
+from polyml.codegen.llvm.outline import LoopEnvironment, OutlinedLoop
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
 from polyml.model.core.scop import Array, ScalarResult
-from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
+from polyml.quasi_affine.affine import variable
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 SPARED_LIMIT = 2**39  # the most bytes of an array that plain Python would allocate and the kernel does without
 CHUNKS_PER_THREAD = 4  # chunks of a short loop for each thread
-SHORT_DEPTH = 2  # the most nested loops inside of a short loop
 PARALLEL_WORK = 100_000  # with fewer instances, starting the threads costs more than it gains
 
 
@@ -121,7 +121,9 @@ class KernelEmitter(Body):
         """
         for number, (check, is_late) in enumerate(zip(self.scop.checks, late)):
             if is_late == now:
-                self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
+                violated = self.module.table.condition(check.violated)
+                self._stop_if(self.condition(violated, self.fn.current), number + 1)
+                self.module.ranges.exclude(violated)
 
     def _find(self, extremes: set[str]) -> None:
         """Emits the loops that find the least and greatest elements of index arrays (`Program.before`). Code after them finds these
@@ -157,8 +159,9 @@ class KernelEmitter(Body):
         """
         fn, total = self.fn, "0"
         for array in (*self.scop.spared, *(a for a in self.module.owned if a.loc and a.name in self.module.program.windows)):
-            whole = self.size_bytes(array, whole=True)
-            self._stop_if(fn.emit(f"icmp ugt i64 {whole}, {SPARED_LIMIT}"), Status.TOO_LARGE_TO_SPARE)
+            if self.most_bytes(array, whole=True) > SPARED_LIMIT:
+                size = self.size_bytes(array, whole=True)
+                self._stop_if(fn.emit(f"icmp ugt i64 {size}, {SPARED_LIMIT}"), Status.TOO_LARGE_TO_SPARE)
         shared = self.module.program.shared
         places: dict[str, str] = {}  # by the array that is the first to have it
         for array in self.module.owned:
@@ -191,10 +194,13 @@ class KernelEmitter(Body):
         """
         if array.loc is not None and array.name not in self.module.program.windows:
             whole = self.size_bytes(array, whole=True)
-            self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
+            if self.most_bytes(array, whole=True) > INTEGER_LIMIT:
+                self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
             return whole
         if array.name in self.module.private:
-            return self.product(self.thread_bytes(array.name), self.word(0))
+            size, threads = self.thread_bytes(array.name), self.word(0)
+            is_small = self.most_bytes(array) * MOST_THREADS <= INTEGER_LIMIT
+            return self.fn.emit(f"mul i64 {size}, {threads}") if is_small else self.product(size, threads)
         return self.size_bytes(array)
 
     def _results(self) -> None:
@@ -223,9 +229,8 @@ class KernelEmitter(Body):
         """
         if not self.module.threads:
             return False
-        fn = self.fn
-        enough = fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
-        if not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
+        fn, enough = self.fn, self._is_enough(node)
+        if enough == "true" or not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
             self._outline(node, enough)
             self.math.forget()
             return True
@@ -239,6 +244,17 @@ class KernelEmitter(Body):
             self.math.forget()
         fn.current = after
         return True
+
+    def _is_enough(self, node: Loop) -> str:
+        """Emits whether a parallel loop has enough work for threads, and returns its SSA name; a constant if it has at the least
+        sizes that the code is for, or has not at the greatest.
+        """
+        least, most = (work_at(node, sizes) for sizes in self.module.ranges.corners(self.module.symbols))
+        if least is not None and least >= PARALLEL_WORK:
+            return "true"
+        if most is not None and most < PARALLEL_WORK:
+            return "false"
+        return self.fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
 
     def _outline(self, node: Loop, enough: str | None) -> None:
         """Emits the loop as a function of its own, and a call of the pool, whose threads call that function.
@@ -262,72 +278,9 @@ class KernelEmitter(Body):
         outlined.define()
         outlined.finish()
         threads = self.word(0)
-        if enough is not None:
-            threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
+        if enough is not None and enough != "true":
+            threads = "1" if enough == "false" else fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
         shares = fn.emit(f"mul i64 {threads}, {CHUNKS_PER_THREAD}") if is_short(self.module.program, node) else threads
         self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
         self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
-
-
-def is_short(program: Program, node: Loop) -> bool:
-    """Returns whether a parallel loop counts as short. Such a loop is divided into several chunks per thread, and inside another
-    loop it has a second version that runs without threads where there is little work.
-
-    It counts as short if its chunks may be equal (`Loop.last`), loops inside are nested at most two deep, and no thread has arrays
-    or partial results of its own.
-    """
-    if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
-        return False
-    return not any(program.thread in e.names for instance in instances(node.body) for e in instance.point)
-
-
-def work(body: Body, node: Loop) -> str:
-    """Emits an estimate of how many instances the loop runs, and returns its SSA name: the product of the trip counts along the
-    longest chain of nested loops.
-    """
-    lower, upper = bounds(body, node)
-    total = trips(body, node, lower, upper)
-    fn = body.fn
-    middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
-    for inner in _longest_path(node.body):
-        if not isinstance(inner, Loop):
-            total = fn.emit(f"mul i64 {total}, {inner.count * (inner.lanes if isinstance(inner, Jam) else 1)}")
-            continue
-        low = [e.substitute(middle) for e in inner.lower]
-        high = [e.substitute(middle) for e in inner.upper]
-        trip = extremum("min", high) - extremum("max", low) + inner.step
-        middle[inner.var] = _middle(low, high)
-        count = body.integer(extremum("max", [Affine(inner.step), trip]))
-        if inner.step > 1:
-            count = fn.emit(f"sdiv i64 {count}, {inner.step}")
-        total = fn.emit(f"mul i64 {total}, {count}")
-    return total
-
-
-def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
-    """Returns the middle of a range, rounded down.
-
-    lower, upper: the range's bounds: it begins at the greatest of `lower` and ends at the least of `upper`.
-    """
-    return floor_div(extremum("max", lower) + extremum("min", upper), 2)
-
-
-def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
-    """Returns the longest chain of nested loops, Jam nodes (iterations that run together) and unrolled loops below the nodes,
-    outermost first. Of several equally long ones it is the first whose Jam nodes have no masks, or simply the first if all have
-    some.
-    """
-    best: list[Loop | Jam | Unroll] = []
-    for node in nodes:
-        if isinstance(node, Instance):
-            continue
-        below = _longest_path(node.body)
-        path = below if isinstance(node, Guard) else [node, *below]
-        best = max(best, path, key=_depth)  # of equal ones the first
-    return best
-
-
-def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
-    """Returns the key by which `_longest_path` compares chains: how long one is, then whether no Jam node in it has a mask."""
-    return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)

@@ -71,9 +71,9 @@ class OutlinedLoop(Body):
         if node.last:
             self._even(lower, upper)
         elif is_uneven(node, self.module.program.thread):
-            self._dynamic(lower, trips(self, node, lower, upper))
+            self._dynamic(lower, loop_bounds.trips(self, node, lower, upper))
         else:
-            part = equal_chunk(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares"))
+            part = equal_chunk(self, node, lower, loop_bounds.trips(self, node, lower, upper), ("%share", "%shares"))
             self.counted(CountedLoop(node, *part))
         fn.current.terminator = "ret void"
 
@@ -111,13 +111,6 @@ class OutlinedLoop(Body):
         self.counted(CountedLoop(node, start, start))
         fn.jump(take)
         fn.current = done
-
-
-def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
-    """Emits the number of iterations of the loop, 0 or less if it has none, and returns its SSA name."""
-    step, fn = node.step, body.fn
-    reach = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
-    return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:

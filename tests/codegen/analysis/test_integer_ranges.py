@@ -8,7 +8,7 @@ import pytest
 from polyml.codegen.analysis.integer_ranges import LeavesRange, Ranges
 from polyml.codegen.ir.program import Loop
 from polyml.model.core.call_interface import Parameter
-from polyml.quasi_affine.affine import Affine, Compare, choice, extremum, floor_div, variable
+from polyml.quasi_affine.affine import Affine, Compare, choice, conjunction, disjunction, extremum, floor_div, variable
 
 
 def ranges(**limits):
@@ -46,6 +46,34 @@ def test_no_value_is_outside(seed):
             first, last = max(lower.evaluate(values), -6), min(upper.evaluate(values), values["n"] + 3)
             for i in range(first, last + 1, 2):
                 assert least <= e.evaluate(values | {"i": i}) <= most
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_behind_a_test_at_entry_ranges_have_what_passes(seed):
+    rng = random.Random(seed)
+    known = ranges(n=9, m=4)
+    one = [Compare(">=", variable(rng.choice("nm")) * rng.choice((1, -1, 2)) + rng.randint(-6, 2)) for _ in range(3)]
+    failing = disjunction(one[0], disjunction(one[1], conjunction(one[2], Compare(">=", variable("n") + variable("m")))))
+    known.exclude(failing)
+    passing = [{"n": n, "m": m} for n in range(-9, 10) for m in range(-4, 5) if not failing.evaluate({"n": n, "m": m})]
+    for values in passing:
+        for name, value in values.items():
+            least, most = known.of(variable(name))
+            assert least <= value <= most
+
+
+def test_behind_the_test_for_the_sizes_of_a_call_these_are_known():
+    known = ranges(n=2**40, m=2**40)
+    known.exclude(disjunction(Compare(">=", variable("n") - 1025), Compare(">=", -variable("n") + 512)))
+    assert known.of(variable("n")) == (513, 1024)
+    assert known.corners(["n", "m"]) == ({"n": 513, "m": -(2**40)}, {"n": 1024, "m": 2**40})
+
+
+def test_the_last_iteration_of_an_empty_chunk_is_before_the_first():
+    known = ranges(n=2**40)
+    known.exclude(Compare(">=", -variable("n") + 512))
+    known.enter(Loop("i", (Affine(0),), (variable("n") - 1,), 1, (), last="last"))
+    assert known.of(variable("last"))[0] == -1
 
 
 def test_what_may_leave_64_bits_is_found():

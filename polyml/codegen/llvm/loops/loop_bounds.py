@@ -14,6 +14,13 @@ def bounds(body: Addresses, node: Loop) -> tuple[str, str]:
     return body.integer(extremum("max", node.lower)), body.integer(extremum("min", node.upper))
 
 
+def trips(body: Addresses, node: Loop, lower: str, upper: str) -> str:
+    """Emits the number of iterations of the loop, 0 or less if it has none, and returns its SSA name."""
+    step, fn = node.step, body.fn
+    reach = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
+    return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
+
+
 def ends(body: Addresses, node: Loop) -> tuple[str, str]:
     """Emits the first and the last iteration of a loop, and returns their SSA names. If it is an outermost loop and no loop inside
     can have iterations in this call, its last iteration is one before its first, so that it has none either.
@@ -49,7 +56,7 @@ def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | N
         own: tuple[Condition, ...] = ()
         if isinstance(node, Loop) and all(e.names <= body.module.symbols for e in (*node.lower, *node.upper)):
             reach = extremum("min", node.upper) - extremum("max", node.lower)
-            own = () if reach.is_constant and reach.constant >= 0 else (Compare(">=", reach),)
+            own = () if body.module.ranges.of(reach)[0] >= 0 else (Compare(">=", reach),)
         if not own and inside is None:
             return None
         found.append(conjunction(*own, *(() if inside is None else (inside,))))

@@ -1,0 +1,96 @@
+"""How much work a parallel loop has: whether it is worth threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
+from polyml.codegen.llvm.addresses import Addresses
+from polyml.codegen.llvm.loops.loop_bounds import bounds, trips
+from polyml.quasi_affine.affine import Affine, extremum, floor_div
+
+SHORT_DEPTH = 2  # the most nested loops inside of a short loop
+
+
+def is_short(program: Program, node: Loop) -> bool:
+    """Returns whether a parallel loop counts as short. Such a loop is divided into several chunks per thread, and inside another
+    loop it has a second version that runs without threads where there is little work.
+
+    It counts as short if its chunks may be equal (`Loop.last`), loops inside are nested at most two deep, and no thread has arrays
+    or partial results of its own.
+    """
+    if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
+        return False
+    return not any(program.thread in e.names for instance in instances(node.body) for e in instance.point)
+
+
+def work(body: Addresses, node: Loop) -> str:
+    """Emits an estimate of how many instances the loop runs, and returns its SSA name: the product of the trip counts along the
+    longest chain of nested loops.
+    """
+    lower, upper = bounds(body, node)
+    total = trips(body, node, lower, upper)
+    fn = body.fn
+    for reach, step, times in _inside(node):
+        if reach.is_constant:
+            times *= reach.constant // step
+        else:
+            count = body.integer(reach)
+            count = count if step == 1 else fn.emit(f"sdiv i64 {count}, {step}")
+            total = fn.emit(f"mul i64 {total}, {count}")
+        total = total if times == 1 else fn.emit(f"mul i64 {total}, {times}")
+    return total
+
+
+def work_at(node: Loop, values: Mapping[str, int]) -> int | None:
+    """Returns the estimate that `work` emits for these values of the program's sizes; None where it depends on other names."""
+    reach = extremum("min", node.upper) - extremum("max", node.lower) + node.step
+    if not all(each.names <= values.keys() for each in (reach, *(inside for inside, _, _ in _inside(node)))):
+        return None
+    total = max(reach.evaluate(values), 0) // node.step
+    for inside, step, times in _inside(node):
+        total *= inside.evaluate(values) // step * times
+    return total
+
+
+def _inside(node: Loop) -> Iterator[tuple[Affine, int, int]]:
+    """Yields (reach, step, times) for each node along the longest chain of nested loops inside a loop, outermost first: a loop has
+    reach // step iterations, which are at least one, in the middle of the loops around it, and another node has copies.
+    """
+    middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
+    for inner in _longest_path(node.body):
+        if not isinstance(inner, Loop):
+            yield Affine(1), 1, inner.count * (inner.lanes if isinstance(inner, Jam) else 1)
+            continue
+        low = [e.substitute(middle) for e in inner.lower]
+        high = [e.substitute(middle) for e in inner.upper]
+        middle[inner.var] = _middle(low, high)
+        yield extremum("max", [Affine(inner.step), extremum("min", high) - extremum("max", low) + inner.step]), inner.step, 1
+
+
+def _middle(lower: Sequence[Affine], upper: Sequence[Affine]) -> Affine:
+    """Returns the middle of a range, rounded down.
+
+    lower, upper: the range's bounds: it begins at the greatest of `lower` and ends at the least of `upper`.
+    """
+    return floor_div(extremum("max", lower) + extremum("min", upper), 2)
+
+
+def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
+    """Returns the longest chain of nested loops, Jam nodes (iterations that run together) and unrolled loops below the nodes,
+    outermost first. Of several equally long ones it is the first whose Jam nodes have no masks, or simply the first if all have
+    some.
+    """
+    best: list[Loop | Jam | Unroll] = []
+    for node in nodes:
+        if isinstance(node, Instance):
+            continue
+        below = _longest_path(node.body)
+        path = below if isinstance(node, Guard) else [node, *below]
+        best = max(best, path, key=_depth)  # of equal ones the first
+    return best
+
+
+def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
+    """Returns the key by which `_longest_path` compares chains: how long one is, then whether no Jam node in it has a mask."""
+    return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)
