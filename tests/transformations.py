@@ -16,14 +16,14 @@ import islpy as isl
 import numpy as np
 
 from polyml import pass_manager
-from polyml.codegen.ir.program import COPY, Jam, Loop, Program, Unroll
+from polyml.codegen.ir.program import COPY, Guard, Jam, Loop, Program, Unroll, every
 from polyml.pipeline import compile as pipeline
 from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, read, statements
 
 # what the rules of algebra did: values computed once, or where they are used; einsums in a cheaper order; expressions in a cheaper form
 ALGEBRA = ("shared value", "joined value", "ordered einsum", "rewritten algebra")
 NAMES = (
-    "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "scan", "parallel", "part boundary",
+    "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "versions by distance", "scan", "parallel", "part boundary",
     "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "sums over strips", "in place",
     "masked sum", "companions", "reshaped copy", *ALGEBRA,
 )  # fmt: skip
@@ -35,6 +35,7 @@ OF_NESTS = {  # pass -> the name of what fired where it changes the nest
 # what has nothing to do with most others, so that pairs with it are not asked for
 SELDOM_TOGETHER = {
     "lanes in order",
+    "versions by distance",
     "scan",
     "words",
     "copied rows",
@@ -103,11 +104,15 @@ def _differ(before: object, after: object) -> bool:
 
 def _of_code(program: Program, runs_alone: bool) -> set[str]:
     found, waiting = {"shared memory"} if program.shared else set(), [*program.body]
+    parameters = {p.name for p in program.scop.parameters}
     while waiting:
         node = waiting.pop()
         if isinstance(node, Loop):
             found |= {"tile"} if node.role == "tile" or node.directives.tile else set()
             found |= {"parallel"} if node.parallel and not runs_alone else set()
+        elif isinstance(node, Guard) and node.condition.names <= parameters:
+            in_order = any(isinstance(inner, Jam) and inner.in_order for inner in every(node.body))
+            found |= {"versions by distance"} if in_order else set()
         elif isinstance(node, Unroll):
             found |= {"words"} if node.word not in ("", COPY) else set()
         elif isinstance(node, Jam) and node.lanes > 1:

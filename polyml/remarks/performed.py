@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from polyml.codegen.ir.program import Instance, Jam, Loop, Node, Program, Unroll, with_paths
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, with_paths
 from polyml.model.core.scop import Scop, Statement
 
 
@@ -23,6 +23,7 @@ class Run:
     order: the positions of the iterators in the order of the loops over single iterations, outermost first; a position is there where
         the loop's variable is the iterator itself.
     counters: (identity of the program's loop, position of the iterator that it counts) of these loops.
+    versions: the conditions around it that arguments and sizes decide.
     """
 
     statement: str
@@ -35,6 +36,7 @@ class Run:
     counters: frozenset[tuple[int, int]]
     in_order: bool = False
     scans: bool = False
+    versions: tuple[str, ...] = ()
 
 
 def runs(program: Program, scop: Scop) -> tuple[Run, ...]:
@@ -44,8 +46,14 @@ def runs(program: Program, scop: Scop) -> tuple[Run, ...]:
     for instance, path in with_paths(program.body):
         name = originals[instance.statement]
         if name is not None:
-            found.append(_run(name, instance, path, len(scop.statements[name].iterators)))
+            run = _run(name, instance, path, len(scop.statements[name].iterators))
+            found.append(replace(run, versions=_versions(path, {p.name for p in program.scop.parameters})))
     return tuple(found)
+
+
+def _versions(path: Sequence[Node], parameters: set[str]) -> tuple[str, ...]:
+    """Returns the conditions of the guards among some nodes that have no names but those of parameters."""
+    return tuple(str(node.condition) for node in path if isinstance(node, Guard) and node.condition.names <= parameters)
 
 
 def _original(statement: Statement, scop: Scop) -> str | None:

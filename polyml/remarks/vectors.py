@@ -36,6 +36,7 @@ def _passed(facts: Facts, loop: SourceLoop, found: Sequence[Run], lanes: Sequenc
     factors = {factor for run in lanes for position, factor in run.jams.items() if position != loop.positions[run.statement]}
     if factors:
         text += f", for {' or '.join(map(str, sorted(factors)))} iterations around at once"
+    text += _by_versions(lanes, [run for run in found if not run.lanes])
     names, anywhere = {run.statement for run in lanes}, {run.statement for run in found if run.lanes}
     left = [run for run in found if run.statement not in anywhere and _is_innermost(facts, loop, run.statement)]
     others = [name for name in loop.statements if name in anywhere - names]
@@ -57,6 +58,16 @@ def _order(facts: Facts, loop: SourceLoop, lanes: Sequence[Run]) -> str:
             price = facts.price_of(run, loop.positions[run.statement])
             return f", in order: {price.order}" if price is not None and price.order else ", in order"
     return ""
+
+
+def _by_versions(lanes: Sequence[Run], scalar: Sequence[Run]) -> str:
+    """Returns the words that say when iterations are lanes and when they run one by one, where arguments decide; else ""."""
+    wide, narrow = (
+        dict.fromkeys(" and ".join(run.versions) for run in runs if run.versions) for runs in (lanes, scalar)
+    )  # no call has both
+    if not wide or not narrow or wide.keys() & narrow.keys():
+        return ""
+    return f", if {' or '.join(wide)}; one by one if {' or '.join(narrow)}"
 
 
 def _is_innermost(facts: Facts, loop: SourceLoop, statement: str) -> bool:

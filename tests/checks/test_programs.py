@@ -22,10 +22,10 @@ from polyml.codegen.passes import (
     split_loops,
 )
 from polyml.codegen.passes.packing import pack
-from polyml.codegen.register_tiles import register_tile
+from polyml.codegen.register_tiles import distance_versions, register_tile
 from polyml.machines import catalogue
 from polyml.pipeline import passes
-from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.affine import FALSE, Affine, variable
 from polyml.schedule.tiling import contraction
 from tests.checks.passing import compiled, finding, small
 from tests.codegen.forms import blocks_of
@@ -99,6 +99,11 @@ def six_back(A):
         A[i] = A[i - 6] * A[i] + 1.0
 
 
+def back_by(A, d):
+    for i in range(d, A.shape[0]):
+        A[i] = A[i - d] * A[i] + 1.0
+
+
 def ahead(A):
     for i in range(A.shape[0] - 1):
         A[i] = A[i + 1] * 2.0
@@ -118,6 +123,7 @@ CALLS = {
     gathered: {"A": np.zeros(9), "rows": np.zeros(9, int), "B": np.zeros(9)},
     recurrence: {"A": np.zeros(200)},
     six_back: {"A": np.zeros(200)},
+    back_by: {"A": np.zeros(200), "d": 30},
     ahead: {"A": np.zeros(200)},
     lower_update: {**square("C", "A", dtype=int), "m": 40},
 }
@@ -241,6 +247,14 @@ def no_order(monkeypatch):
     )
 
 
+def no_version_for_others(monkeypatch):
+    """Nothing runs where a distance is neither long nor not positive."""
+    right = distance_versions.versions
+    monkeypatch.setattr(
+        "polyml.codegen.passes.vectorize.versions", lambda nest, far: (*right(nest, far)[:2], FALSE)[: 3 * bool(right(nest, far))]
+    )
+
+
 def no_masks(monkeypatch):
     right = register_tile.register_tile
     monkeypatch.setattr(
@@ -294,6 +308,8 @@ PLANTED = [  # the pass, its bug, a kernel, what is said of it, and settings
     ("split_loops", exchanged_sides, wrapped, "in place of"),
     ("vectorize", all_free, recurrence, "in different iterations of"),
     ("vectorize", any_lanes, six_back, "in different iterations of"),
+    ("vectorize", any_lanes, back_by, "in different iterations of"),
+    ("vectorize", no_version_for_others, back_by, "never runs"),
     ("vectorize", no_order, ahead, "in different iterations of"),
     ("vectorize", no_masks, six_back, "S0"),
     ("vectorize", no_masks, strips, "S"),

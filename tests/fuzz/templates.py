@@ -761,6 +761,28 @@ def at_distance(rng: random.Random) -> Made:
     return "\n".join(["def kernel(A, B):", *_nest(loops, statements)]), _arrays(e, A="N,2 * M + 20", B="N,2 * M + 20")
 
 
+def at_argument_distance(rng: random.Random) -> Made:
+    """Elements of a row that depend on others of it at a distance that is an argument, which may be short, long, zero or negative."""
+    e = _element(rng)
+    distance = Argument("d", "int", value=rng.choice(["N", "2 * N", "M + 20", "N - 4", "3 * K", "-2", "1", "0", "24", "50"]))
+    bounds = "range(max(d, 0), A.shape[1] + min(d, 0))"
+    term = rng.choice(["B[i, j]", "B[i, j - d]", "A[i, j] * 2", "2", "i"])
+    statements = [f"A[i, j] = A[i, j - d] * {_half(e)} + {term}"]
+    if rng.random() < 0.4:
+        statements.append(rng.choice(["B[i, j] = A[i, j] - 1", "B[i, j - d] = A[i, j] + 1", "B[i, j] += A[i, j - d]"]))
+        rng.shuffle(statements)
+    if rng.random() < 0.3:
+        bounds = "range(A.shape[1] - 1 + min(d, 0), max(d, 0) - 1, -1)"
+    loops = [("i", rng.choice(["range(A.shape[0])", "range(1, A.shape[0])"])), ("j", bounds)]
+    if rng.random() < 0.6:  # rows are not independent
+        statements[0] += " + A[i - 1, j]"
+        loops[0] = ("i", "range(1, A.shape[0])")
+    return "\n".join(["def kernel(A, B, d):", *_nest(loops, statements)]), (
+        *_arrays(e, A="N,5 * M + 60", B="N,5 * M + 60"),
+        distance,
+    )
+
+
 def fading(rng: random.Random) -> Made:
     """Each row's numbers added up after what came before is multiplied by a constant: through elements or through a scalar."""
     e = rng.choice(["f64", "f64", "f32"])
@@ -841,7 +863,7 @@ TEMPLATES = (
     rows_of_products, rows_of_products, sums_over_rows, depth_and_point,
     fading,
     small_products, small_products,
-    at_distance,
+    at_distance, at_argument_distance, at_argument_distance,
     pivots, mirrored,
     elimination,
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,

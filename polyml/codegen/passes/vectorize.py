@@ -22,6 +22,7 @@ from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, SameNodes, instances, loops, with_body
+from polyml.codegen.register_tiles.distance_versions import versions
 from polyml.codegen.register_tiles.legal_tilings import LegalTilings
 from polyml.codegen.register_tiles.nest_prices import NestPrices
 from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
@@ -33,6 +34,9 @@ TOLERANCE_AROUND = 1.01  # the same for tilings around loops of the body
 DISTRIBUTION_GAIN = 0.8  # distribution has to be this much cheaper, since statements that share a loop share data in near caches
 LINE_GAIN = 0.95  # vectors on cache lines have to be this much cheaper, since their code is larger
 MAX_COPIES = 128  # the most copies of a nest's body that a schedule may ask for
+FAR_VECTORS = (
+    3  # so many vectors apart iterations have lanes where the distance is an argument: nearer ones wait for pieces of stores
+)
 SLOWER = 1.5  # a note is made if what a schedule asks for takes this many times as long as what would be done without it
 ACCESSES_LIMIT = 128  # the most accesses that run together, which bounds the size of the code
 
@@ -108,10 +112,29 @@ class _Vectorizer:
             made = register_tile(nest, best[0])
             self._note(nest, best[0], made)
             return made
+        if best is None and not imperfect and (made := self._by_distance(loop, nest)):
+            return made
         inside = self.nodes(body, (*shared, *chain)) if imperfect else body
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
         return inside
+
+    def _by_distance(self, loop: Loop, nest: LoopNest) -> tuple[Node, ...]:
+        """Returns the nest that begins with a loop in versions for ranges of a distance that is known in a call only, where some of
+        them have lanes; () where none has.
+        """
+        lanes = self._prices.lanes(nest)
+        conditions = versions(nest, FAR_VECTORS * lanes) if lanes > 1 and not self._rare else ()
+        made: list[Node] = []
+        found = 0
+        for condition in conditions:
+            inside = self._prices.nest(loop, (*nest.shared, Guard(condition, (loop,))))
+            best = self._best(inside) if condition is not conditions[-1] else None
+            made.append(Guard(condition, (loop,) if best is None else register_tile(inside, best[0])))
+            if best is not None:
+                found += 1
+                self._note(inside, best[0], made[-1:])
+        return tuple(made) if found else ()
 
     def _as_directed(self, nest: LoopNest) -> tuple[Node, ...]:
         """Returns the nest in which exactly the loops with directives for it run iterations together, or raises ScheduleError."""
