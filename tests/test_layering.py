@@ -46,6 +46,7 @@ LAYERS = (
     ("codegen.presburger",),
     ("codegen.astgen",),
     ("codegen.analysis",),
+    ("codegen.lifetimes",),
     ("codegen.register_tiles",),
     ("codegen.passes",),
     ("codegen.passes.packing",),

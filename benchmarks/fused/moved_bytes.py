@@ -16,6 +16,7 @@ from polyml import config
 from polyml.api.calls.call_arguments import exact_types, types_of
 from polyml.caches.simulator.simulate import Simulation, ThreadModel, simulate
 from polyml.codegen.ir.array_layout import placed
+from polyml.codegen.ir.local_memory import local_memory
 from polyml.codegen.ir.program import Program, loops
 from polyml.errors import SizesNeeded
 from polyml.frontend.parsing.parse import parse
@@ -49,7 +50,7 @@ class Moved:
     total: all that moves between the last level and memory.
     predicted: what the compiler says that its nests move at least, one after the other; None where it says nothing.
     arrays: {array: (bytes fetched, bytes written)}, of each array that moves anything.
-    local_bytes: the memory of arrays that are neither arguments nor results, copies for threads and tiles included.
+    local_bytes: the block of memory that a call asks for, for all that is neither argument nor result.
     notes: what the compiler says of the schedule.
     text: the loops.
     """
@@ -90,7 +91,7 @@ def moved(function: Callable, arguments: Sequence, setting: Setting, **options: 
     found = simulate(program, sizes, setting.caches, classify=False, places=places, threads=ThreadModel(threads))
     arrays = _by_array(program, found, setting.caches[-1].line_bytes)
     said = next(filter(None, map(_PREDICTED.match, made.artifact.notes)), None)
-    local = sum(place.end - place.address for array, place in places.items() if program.scop.arrays[array].role is Role.LOCAL)
+    local = local_memory(program, sizes, threads).peak_bytes
     return Moved(
         sum(map(sum, arrays.values())), int(said[1].replace(",", "")) if said else None, arrays,
         local, made.artifact.notes, made.stages["ast"](),

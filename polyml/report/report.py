@@ -175,7 +175,7 @@ def report(
     scop = compared[0].scop
     _check_bounds(scop, sizes)
     for form in compared:
-        check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.scop)
+        check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.program)
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     bound = lower_bound(scop)
     subject = _Subject(sizes, machine, setup, bound)

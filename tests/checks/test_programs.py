@@ -68,6 +68,20 @@ def two_in_turn(A, B):
         B[i] = U[A.shape[0] - 1 - i] + U[0]
 
 
+def kept_between_iterations(A, B):
+    T = np.empty(A.shape[0])
+    U = np.empty(A.shape[0])
+    for t in range(2):
+        for i in range(t, A.shape[0]):
+            T[i] = A[i] * 2.0
+        for i in range(A.shape[0]):
+            B[i] = T[A.shape[0] - 1 - i] + T[0]
+        for i in range(A.shape[0]):
+            U[i] = B[A.shape[0] - 1 - i] + B[0]
+        for i in range(A.shape[0]):
+            A[i] = U[A.shape[0] - 1 - i] + U[0]
+
+
 def three_rows_back(A):
     T = np.empty((A.shape[0], A.shape[1]))
     for i in range(A.shape[0]):
@@ -118,6 +132,7 @@ CALLS = {
     both_sums: {**square("A"), "r": np.zeros(40), "c": np.zeros(40)},
     strips: square("A", "B"),
     two_in_turn: {"A": np.zeros(40), "B": np.zeros(40)},
+    kept_between_iterations: {"A": np.zeros(40), "B": np.zeros(40)},
     three_rows_back: square("A"),
     wrapped: square("A", "B"),
     gathered: {"A": np.zeros(9), "rows": np.zeros(9, int), "B": np.zeros(9)},
@@ -166,10 +181,16 @@ def short_ring(monkeypatch):
 
 
 def short_range(monkeypatch):
-    right = share_memory._ranges
-    monkeypatch.setattr(
-        share_memory, "_ranges", lambda p: {name: (first, max(first, last - 1)) for name, (first, last) in right(p).items()}
-    )
+    right = share_memory.uses
+
+    def without_the_last_loop(program, names):
+        return {name: [use for use in own if use.path[0] is not own[-1].path[0]] for name, own in right(program, names).items()}
+
+    monkeypatch.setattr(share_memory, "uses", without_the_last_loop)
+
+
+def all_within_iterations(monkeypatch):
+    monkeypatch.setattr(share_memory, "hands_nothing_on", lambda *_: True)
 
 
 def short_strip(monkeypatch):
@@ -317,6 +338,7 @@ PLANTED = [  # the pass, its bug, a kernel, what is said of it, and settings
     ("vectorize", one_lane_too_many, strips, "S"),
     ("fold_storage", short_ring, three_rows_back, "whose memory holds", {"schedule": "source"}),
     ("share_memory", short_range, two_in_turn, "before anything wrote it", {"fusion": "no"}),
+    ("share_memory", all_within_iterations, kept_between_iterations, "before anything wrote it", {"fusion": "no"}),
 ]
 
 

@@ -831,10 +831,18 @@ def temporaries(rng: random.Random) -> Made:
     extents = [rng.choice(["N", "N", "N + 2", "2*N"]) for _ in range(count)]
     lines += [f"    T{k} = np.{rng.choice(['empty', 'zeros'])}({extent}, dtype={kind})" for k, extent in enumerate(extents)]
     index = {"forth": "i", "back": "N - 1 - i", "first": "0"}
+    nests: list[str] = []
     for k in range(count):
         sources = [f"T{s}" for s in rng.sample(range(max(0, k - 3), k), min(k, 2))] or ["A"]
         terms = [f"{s}[{index[rng.choice(list(index))]}]" for s in sources] + [f"{sources[0]}[N - 1 - i]"]
-        lines += _nest([("i", "range(N)")], [f"T{k}[i] = {rng.choice([' + ', ' - ']).join(terms)}"])
+        nests += _nest(
+            [("i", rng.choice(["range(N)"] * 9 + ["range(1, N)"]))], [f"T{k}[i] = {rng.choice([' + ', ' - ']).join(terms)}"]
+        )
+    if rng.random() < 0.5:
+        lines = [line.replace("np.zeros", "np.empty") for line in lines]
+        again = _nest([("i", "range(N)")], [f"A[i] = T{count - 1}[N - 1 - i] - T{count - 2}[0]"])
+        nests = ["    for t in range(2):", *(f"    {line}" for line in (*nests, *again))]
+    lines += nests
     lines += _nest([("i", "range(N)")], [f"B[i] = T{count - 1}[N - 1 - i] + T{rng.randrange(max(0, count - 3), count)}[i]"])
     return "\n".join(lines), _arrays(e, A="N", B="N")
 

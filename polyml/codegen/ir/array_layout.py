@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
@@ -58,16 +58,18 @@ def placed(
     """
     known = {**sizes, program.threads: threads} if program.threads else sizes
     own = {array for loop in loops(program.body) for array in loop.private}
-    return _placed(program.scop, program.windows, known, alignment, addresses or {}, dict.fromkeys(own, threads))
+    shared = {name: owner for name, owner in program.shared.items() if not {name, owner} & {*(addresses or {})}}
+    return _placed(program.scop, program.windows, known, alignment, addresses or {}, dict.fromkeys(own, threads), shared)
 
 
-def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], scop: Scop) -> None:
+def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], program: Program) -> None:
     """Raises ConfigError for the address of an array that does not exist, one that is no multiple of an element's size, or arrays
     that overlap.
 
     addresses: by name of an array, where it is to begin.
     places: the places of all arrays with these addresses.
     """
+    scop, shared = program.scop, program.shared
     known = [array.name for array in _in_order(scop)]
     for name, address in addresses.items():
         if name not in places:
@@ -79,7 +81,8 @@ def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], 
             )
     order = sorted((name for name in places if places[name].size_bytes), key=lambda name: places[name].address)
     for one, other in pairwise(order):
-        if places[one].end > places[other].address:
+        is_wanted = shared.get(one, one) == shared.get(other, other) and addresses.keys().isdisjoint((one, other))
+        if places[one].end > places[other].address and not is_wanted:
             notes = [
                 f"{one} has the bytes from {places[one].address:,} to {places[one].end - 1:,}, {other} begins at {places[other].address:,}"
             ]
@@ -88,33 +91,45 @@ def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], 
 
 def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
     """Returns, by name, the place of every array in memory as `placed` does, but with memory for all elements of local arrays."""
-    return _placed(scop, {}, sizes, alignment, {}, {})
+    return _placed(scop, {}, sizes, alignment, {}, {}, {})
 
 
 def _placed(
     scop: Scop, windows: Mapping[str, Window], sizes: Mapping[str, int], alignment: int, addresses: Mapping[str, int],
-    copies: Mapping[str, int],
+    copies: Mapping[str, int], shared: Mapping[str, str],
 ) -> dict[str, Placed]:  # fmt: skip
     """Returns, by name, the place of every array in memory.
 
     windows: by local array, the part that has memory.
     copies: by array that each thread has a copy of, the number of copies.
+    shared: { array -> the one in whose place it lies }; copies of such arrays for threads are equally far apart.
     """
     found: dict[str, Placed] = {}
+    alone = {array.name: _alone(array, windows.get(array.name), sizes, copies.get(array.name, 1)) for array in _in_order(scop)}
+    places: dict[str, list[str]] = {}
+    for name in alone:
+        places.setdefault(shared.get(name, name), []).append(name)
     end = 0
-    for array in _in_order(scop):
-        shape = _shape(windows.get(array.name), array, sizes)
-        strides = [array.element.size_bytes * prod(shape[dim + 1 :]) for dim in range(len(shape))]
-        if array.pairs:  # both parts of a number are neighbours
-            part, *others = shape
-            rows = [array.element.size_bytes * part * prod(others[dim + 1 :]) for dim in range(len(others))]
-            strides = [array.element.size_bytes, *rows]
-        address = addresses.get(array.name, -(-end // alignment) * alignment)
-        size_bytes = array.element.size_bytes * prod(shape)
-        apart_bytes = size_bytes + _COPY_GAP & -_COPY_ALIGNMENT
-        found[array.name] = Placed(address, shape, tuple(strides), size_bytes, copies.get(array.name, 1), apart_bytes)
-        end = max(end, found[array.name].end)
-    return found
+    for owner, names in places.items():
+        apart_bytes = max((alone[name].apart_bytes for name in names if name in copies), default=0)
+        address = addresses.get(owner, -(-end // alignment) * alignment)
+        for name in names:
+            own = apart_bytes if name in copies else alone[name].apart_bytes
+            found[name] = replace(alone[name], address=address, apart_bytes=own)
+            end = max(end, found[name].end)
+    return {name: found[name] for name in alone}
+
+
+def _alone(array: Array, window: Window | None, sizes: Mapping[str, int], copies: int) -> Placed:
+    """Returns the place of an array as if it began at 0. copies: how many there are, one for each thread"""
+    shape = _shape(window, array, sizes)
+    strides = [array.element.size_bytes * prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    if array.pairs:  # both parts of a number are neighbours
+        part, *others = shape
+        rows = [array.element.size_bytes * part * prod(others[dim + 1 :]) for dim in range(len(others))]
+        strides = [array.element.size_bytes, *rows]
+    size_bytes = array.element.size_bytes * prod(shape)
+    return Placed(0, shape, tuple(strides), size_bytes, copies, size_bytes + _COPY_GAP & -_COPY_ALIGNMENT)
 
 
 def in_memory(array: Array) -> bool:

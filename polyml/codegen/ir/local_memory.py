@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyml.codegen.ir.array_layout import Placed, in_memory, placed
 from polyml.codegen.ir.program import Program, loops
@@ -41,9 +41,10 @@ def local_memory(program: Program, sizes: Mapping[str, int], threads: int = 1) -
     for name, size_bytes in needed.items():
         owner = program.shared.get(name, name)
         of_place[owner] = max(of_place.get(owner, 0), size_bytes)
-    return LocalMemory(sum(of_place.values()), sum(needed.values()))
+    alone = placed(replace(program, shared={}), sizes, threads=threads)
+    return LocalMemory(sum(of_place.values()), sum(_bytes(alone[name], name in own, threads) for name in needed))
 
 
 def _bytes(place: Placed, is_private: bool, threads: int) -> int:
-    size_bytes = (place.size_bytes + 2 * _LINE_BYTES - 1) // _LINE_BYTES * _LINE_BYTES * threads if is_private else place.size_bytes
+    size_bytes = place.apart_bytes * threads if is_private else place.size_bytes
     return -(-(size_bytes + ARRAY_GAP) // _LINE_BYTES) * _LINE_BYTES

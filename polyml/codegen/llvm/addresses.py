@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
 from typing import Protocol
 
@@ -411,8 +412,20 @@ class Addresses:
         return self.word(self.module.slots.data(array), "ptr")
 
     def thread_bytes(self, array: str) -> str:
-        """Emits the size in bytes, in whole cache lines, of one thread's copy of a private array, and returns the SSA name."""
-        return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
+        """Emits the distance in bytes, in whole cache lines, of the threads' copies of a private array, and returns the SSA name: it is
+        the same for all private arrays of one place, so that no thread's copy of one lies where another thread has its copy of another.
+        """
+        owners = self.module.program.shared
+        place = [
+            a for a in self.module.owned if a.name in self.module.private and owners.get(a.name, a.name) == owners.get(array, array)
+        ]
+        first, *others = (self.whole_lines(self.size_bytes(a), 64) for a in place)
+        return reduce(self.greater, others, first)
+
+    def greater(self, one: str, other: str) -> str:
+        """Emits the greater of two numbers without a sign, and returns the SSA name."""
+        self.declared["llvm.umax.i64"] = "declare i64 @llvm.umax.i64(i64, i64)"
+        return self.fn.emit(f"call i64 @llvm.umax.i64(i64 {one}, i64 {other})")
 
     def size_bytes(self, array: Array, whole: bool = False) -> str:
         """Emits the size in bytes of a local array's memory: of all elements if `whole` or if it has no window, else of the window.

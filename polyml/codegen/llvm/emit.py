@@ -167,7 +167,7 @@ class KernelEmitter(Body):
         for array in self.module.owned:
             if array.shape:
                 owner, needed = shared.get(array.name, array.name), self.whole_lines(self._needed_bytes(array), ARRAY_GAP)
-                places[owner] = self._greater(places[owner], needed) if owner in places else needed
+                places[owner] = self.greater(places[owner], needed) if owner in places else needed
         if not places:
             return None
         starts: dict[str, str] = {}
@@ -182,11 +182,6 @@ class KernelEmitter(Body):
         for name, start in starts.items():
             self._local[name] = fn.emit(f"getelementptr i8, ptr {block}, i64 {start}")
         return block
-
-    def _greater(self, one: str, other: str) -> str:
-        """Emits the greater of two numbers without a sign, and returns the SSA name."""
-        self.declared["llvm.umax.i64"] = "declare i64 @llvm.umax.i64(i64, i64)"
-        return self.fn.emit(f"call i64 @llvm.umax.i64(i64 {one}, i64 {other})")
 
     def _needed_bytes(self, array: Array) -> str:
         """Emits the size in bytes of a local array, for all threads if each has its own, and returns the SSA name. If the source

@@ -1,0 +1,1 @@
+"""How long the elements of local arrays have values, on the finished loops of a Program."""
