@@ -275,6 +275,14 @@ def far(log, line_bytes, capacity):
 
 
 def array_of(places, line_bytes=64):
-    """A function from lines to names."""
-    start_of = sorted((place.address // line_bytes, name) for name, place in places.items())
-    return lambda line: [name for start, name in start_of if start <= line][-1]
+    """A function from lines to names: the array that begins last at or before a line, of several in one place the first that has it."""
+    start_of = sorted(((place.address // line_bytes, -n, name) for n, (name, place) in enumerate(places.items())))
+
+    def array(line):
+        begun = [name for start, _, name in start_of if start <= line]
+        same = [
+            name for name in begun if places[name].address == places[begun[-1]].address and line * line_bytes < places[name].end
+        ]
+        return (same or begun)[-1]
+
+    return array

@@ -284,9 +284,11 @@ def _state(layout: StateLayout, arrays: np.ndarray) -> np.ndarray:
 
 
 def _arrays(places: Sequence[Placed], layout: StateLayout) -> np.ndarray:
-    """Returns, for each line of memory, the number of the array that it belongs to, in the order of `places`."""
+    """Returns, for each line of memory, the number of the array that it belongs to, in the order of `places`: of arrays that share
+    memory, the first one.
+    """
     found = np.zeros(layout.lines + 1, np.int16)
-    for number, place in enumerate(places):
+    for number, place in reversed([*enumerate(places)]):
         found[place.address // layout.line_bytes : -(-place.end // layout.line_bytes)] = number
     return found
 
