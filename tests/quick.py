@@ -25,6 +25,7 @@ QUICK = frozenset(
     codegen/astgen/test_context.py
     codegen/interpreter/test_run.py
     codegen/ir/test_printer.py
+    codegen/lifetimes/test_within_iterations.py
     codegen/llvm/test_builder.py
     codegen/passes/test_balance.py
     codegen/passes/test_full_tiles.py
