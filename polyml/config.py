@@ -33,7 +33,7 @@ PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
     "algebra", "lower", "live_ranges", "infer", "complex_parts", "resolve", "equal_sizes", "unroll_sums", "narrow_counters", "forward_substitution",
     "counter_steps", "block_argmax", "inline_arrays", "copy_coalescing", "reshaped_copies", "value_arguments", "array_contraction", "in_place_sums",
     "update_chains", "scalar_placement", "symmetric_results", "extract", "align_slices", "scalar_expansion", "masked_updates",
-    "array_expansion", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",
+    "array_expansion", "running_maximum", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",
     "time_tiling", "blocked_factorization", "row_strips", "contraction", "cpu_mapping", "row_chunks", "build", "index_bounds", "privatize_reductions",
     "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage", "share_memory",
 )  # fmt: skip

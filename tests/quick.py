@@ -71,6 +71,7 @@ QUICK = frozenset(
     model/nest_passes/elements/test_update_chains.py
     model/nest_passes/test_narrow_counters.py
     model/nest_passes/test_unroll_sums.py
+    model/running_maximum/test_correction_rules.py
     model/scop_passes/test_align_slices.py
     model/scop_passes/test_array_expansion.py
     model/scop_passes/test_index_set_splitting.py

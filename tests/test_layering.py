@@ -27,6 +27,7 @@ LAYERS = (
     ("model.nest_passes.elements",),
     ("model.lowering",),
     ("model.scop_passes",),
+    ("model.running_maximum",),
     ("model.counting",),
     ("schedule.tree",),
     ("model.references",),  # with the loops that two statements share

@@ -8,6 +8,7 @@ kernels, and within rounding with a function of whole arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -66,6 +67,15 @@ def check_lowering(kernel: syntax.Kernel, scop: Scop, arguments: Arguments) -> F
     """
     program = build(scop, scop.schedule)
     return _compared(_interpreted(kernel), lambda given: run(program, given), arguments)
+
+
+def check_sums(before: Scop, after: Scop, arguments: Arguments) -> Finding | None:
+    """Returns what a pass did wrong that computes sums in another way; None where both SCoPs compute the same but for rounding.
+
+    Both run in their source order on numbers.
+    """
+    first, second = (partial(run, build(scop, scop.schedule)) for scop in (before, after))
+    return _compared(first, second, arguments, rounding=_ROUNDING)
 
 
 def _interpreted(kernel: syntax.Kernel) -> Runs:

@@ -94,7 +94,7 @@ class _Legal:
 
     def _completed(self, chosen: Sizes, wanted: Mapping[str, int], names: Sequence[str], facts: isl.Set) -> Sizes | None:
         """Returns values of all parameters, which are chosen one after the other: the wanted value where there is one, else the
-        first of a fixed list with which some call can still pass the checks at entry; None where no value is possible.
+        first of a fixed list, or of the wanted ones, with which some call can still pass the checks at entry; None where no value is possible.
 
         chosen: {parameter: value} of those that are decided already.
         names: the parameters, in the order in which values are chosen.
@@ -104,7 +104,7 @@ class _Legal:
         if not left:
             return {name: chosen[name] for name in self.names} | self._extremes
         name, *others = left
-        for value in (wanted[name],) if name in wanted else OTHERS:
+        for value in (wanted[name],) if name in wanted else dict.fromkeys((*OTHERS, *wanted.values())):
             here = {**chosen, name: value}
             if self._is_possible(here, facts):
                 return self._completed(here, wanted, others, facts)

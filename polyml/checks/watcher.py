@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import islpy as isl
+import numpy as np
 
 from polyml import polyhedra
 from polyml.checks import kernels, nests, schedules, scops, sizes
@@ -20,11 +21,14 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.nest import Nest
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
+from polyml.model.running_maximum import statement_writer
 from polyml.pass_manager import Pass
 from polyml.schedule.compute import Scheduled
 
 _CALLS = 5  # that kernels and nests are run with
 _MOST = 600  # instances of one of them
+_CALLS_IN_BLOCKS = 4  # that sums in blocks of columns are run with
+_MOST_IN_BLOCKS = 30_000  # instances of one of them
 _OPERATIONS = 3_000_000  # of isl for one check, after which it is given up
 
 
@@ -74,6 +78,8 @@ class Watcher:
             self._scop, self._found = (before if isinstance(before, Scop) else None), after
         elif name == "reductions" and isinstance(after, dict):
             self._free = after
+        elif name == "running_maximum" and isinstance(before, Scop) and isinstance(after, Scop):
+            _check_blocks(name, before, after)
         else:
             found = self._difference(before, after)
             if found is not None:
@@ -118,6 +124,27 @@ def _check(name: str, before: Any, after: Any, scop: Scop, given: Arguments) -> 
     if name == "algebra":
         return kernels.check_algebra(before, after, scop.types, given)
     return kernels.check(before, after, given)
+
+
+def _check_blocks(name: str, before: Scop, after: Scop) -> None:
+    """Checks a pass that computes sums block by block, in calls with several blocks, whose arrays grow from block to block. Raises
+    PassError where it is wrong.
+    """
+    found = (at for at in sizes.sizes(before, (statement_writer.BLOCK,)) if max(at.values(), default=0) > statement_writer.BLOCK)
+    small = islice((at for at in found if in_source_order(before, at, _MOST_IN_BLOCKS) is not None), _CALLS_IN_BLOCKS)
+    calls = ((at, _growing(arguments_at(before, at, seed))) for seed, at in enumerate(small))
+    _raise_first(name, ((at, kernels.check_sums(before, after, given)) for at, given in calls))
+
+
+def _growing(given: Arguments) -> Arguments:
+    """Returns arguments in which arrays of floats have positive numbers, each larger than the one before it."""
+
+    def grown(value: object) -> object:
+        if not (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+            return value
+        return np.linspace(0.5, 30, value.size).reshape(value.shape).astype(value.dtype)
+
+    return {name: grown(value) for name, value in given.items()}
 
 
 def _calls(scop: Scop) -> Iterator[tuple[sizes.Sizes, Arguments]]:

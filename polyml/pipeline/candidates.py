@@ -18,7 +18,7 @@ from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
 from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import related_sizes, sizes_used
-from polyml.pipeline.stages import CompileRequest, Model, divided
+from polyml.pipeline.stages import CompileRequest, Model, divided, in_blocks
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.size_classes import SizeRelation
@@ -42,6 +42,9 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
     try:
         with account(limit.search):
             forms = divided(model, options, runner) if transform else []
+            if transform and not forms:
+                forms, notes = in_blocks(model, runner, options, wanted.machine.cache(2).size_bytes)
+                search.notes += notes
             made = search.first(_candidates(options, transform, aliased, model, forms))
     except BudgetExceeded as reason:
         search.notes.append(f"the search given up: {reason}")
@@ -68,8 +71,11 @@ def _candidates(options: Options, transform: bool, aliased: bool, model: Model, 
     together = options.vectorize and not aliased and not model.unknown
     candidates = []
     for form in [*forms, model] if transform else []:
-        name = "the schedule" if form is model else "the schedule of pieces of index sets"
-        candidates += [CodeCandidate(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
+        of_form = "with a running maximum" if form.blocked else "of pieces of index sets"
+        name = "the schedule" if form is model else f"the schedule {of_form}"
+        candidates += [
+            CodeCandidate(name, form, True, together, cut) for cut in ((True,) if form.versions or form.blocked else (True, False))
+        ]
     if transform and options.tile:
         candidates.append(CodeCandidate("the schedule without tiles", model, True, together, is_small=True))
     if together:
@@ -119,10 +125,11 @@ class _CandidateSearch:
             return None
 
     def _scheduled(self, candidate: CodeCandidate) -> Scheduled | None:
-        """Returns the schedule of a candidate; None where its code is not worth a trial, for one of two reasons.
+        """Returns the schedule of a candidate; None where its code is not worth a trial, for one of three reasons.
 
         It would get the same schedule as the last candidate that was given up. Or it copies values before they are overwritten
-        (node splitting), but even so no strongly connected component could be divided.
+        (node splitting), but even so no strongly connected component could be divided. Or its sums are in blocks of columns, but
+        no nests share these blocks.
         """
         form, options = candidate.model, self.wanted.options
         if not candidate.transform:
@@ -135,6 +142,9 @@ class _CandidateSearch:
         )  # fmt: skip
         known: dict[str, Any] = {"reductions": form.reductions, "budget": options.compile_budget_s}
         found = self.runner.run(passes.SCHEDULE, form.scop, form.dependences, request, cache=self.schedules, **known)
+        if form.blocked and not found.blocked:
+            self.notes.append("no running maximum: its nests share no blocks of columns")
+            return None
         return None if form.versions and not found.cut else found
 
     @cached_property

@@ -54,6 +54,7 @@ from polyml.model.nest_passes.narrow_counters import counters_in_64_bits, with_s
 from polyml.model.nest_passes.reshaped_copies import in_source_order
 from polyml.model.nest_passes.scalar_placement import place
 from polyml.model.nest_passes.unroll_sums import unrolled
+from polyml.model.running_maximum.running_maximum import in_blocks as in_column_blocks
 from polyml.model.scop_passes.align_slices import rebase
 from polyml.model.scop_passes.array_expansion import expand_arrays
 from polyml.model.scop_passes.masked_updates import without_masked_updates
@@ -204,6 +205,14 @@ REDUCTIONS = Pass("reductions", reductions, "before schedules, which may change 
 ARRAY_EXPANSION = Pass(
     "array_expansion", expand_arrays, "after reductions: sums alone are worth the memory", stage="scalars", **_KEEPS
 )
+RUNNING_MAXIMUM = Pass(
+    "running_maximum",
+    in_column_blocks,
+    "after array_expansion, behind which rows are independent",
+    stage="scalars",
+    value=_scop,
+    left_out=_with_nothing_said,
+)
 TERM_BY_TERM = Pass("term_by_term", term_by_term, "once it is known which updates are sums", stage="reductions")
 SPLITTING = Pass("index_set_splitting", divide, "last: its pieces are many more statements", stage="pieces", **_MAY_BE_NONE)
 VERSIONS = Pass("node_splitting", with_versions, "on pieces: in slabs alone is the memory little", stage="pieces", **_MAY_BE_NONE)
@@ -265,7 +274,7 @@ OBJECT = Pass("object", Assembler.objects, "threads have begun with each functio
 
 PASSES = (
     ALGEBRA, *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, MASKED_UPDATES, DEPENDENCES, REDUCTIONS,
-    ARRAY_EXPANSION, TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
+    ARRAY_EXPANSION, RUNNING_MAXIMUM, TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
 )  # fmt: skip
 NAMES = {step.name: step for step in PASSES}
 

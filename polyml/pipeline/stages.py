@@ -26,6 +26,7 @@ from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
+BLOCK_OPERATIONS = 500_000  # and for the dependences of sums in blocks of columns
 COMPARED_PAIRS = 20_000  # pairs of statements of a nest that share arrays: more take isl over two seconds
 
 
@@ -80,6 +81,7 @@ class Model:
     pieces: the statements that index-set splitting made.
     versions: whether values are copied before they are overwritten (node splitting), which pays only where a strongly connected
         component is then divided into blocks of columns.
+    blocked: whether sums run in blocks of columns with a running maximum, which pays only where nests share these blocks.
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
     notes: what was done to the kernel's expressions and sums before, for `explain`.
     chosen_by_sizes: whether expressions are written in the form that is cheapest for the sizes of the call.
@@ -93,6 +95,7 @@ class Model:
     expands: bool
     pieces: frozenset[str] = frozenset()
     versions: bool = False
+    blocked: bool = False
     unknown: str = ""
     notes: tuple[str, ...] = ()
     chosen_by_sizes: bool = False
@@ -226,14 +229,40 @@ def divided(model: Model, options: Options, runner: PassRunner) -> list[Model]:
         return []
 
 
+def in_blocks(model: Model, runner: PassRunner, options: Options, second: int = 0) -> tuple[list[Model], tuple[str, ...]]:
+    """Returns the model with sums in blocks of columns with a running maximum, and notes; [] where there are no such sums, where it
+    does not pay, or where isl takes too long.
+
+    second: bytes of the second cache, which whole rows have to leave; 0: the model is wanted whether or not it pays.
+    """
+    if not model.reductions or model.typical is None:
+        return [], ()
+    try:
+        with budget(BLOCK_OPERATIONS):
+            known = model.reductions, model.typical, second
+            scop, notes = runner.run(passes.RUNNING_MAXIMUM, model.scop, model.dependences, *known)
+            if scop is model.scop:
+                return [], notes
+            found, free = runner.run(passes.DEPENDENCES, scop), runner.run(passes.REDUCTIONS, scop, options.fp)
+            return [replace(model, scop=scop, dependences=found, reductions=free, blocked=True, notes=model.notes + notes)], ()
+    except BudgetExceeded as reason:
+        return [], (f"no running maximum: {reason}",)
+
+
 def form_of(names: set[str], model: Model, options: Options, runner: PassRunner) -> Model:
-    """Returns the model that has statements of just these names: `model`, or one that index-set splitting makes of it.
+    """Returns the model that has statements of just these names: `model`, or one that index-set splitting or a running maximum makes
+    of it.
 
     Where none has, `model` is returned.
     """
     if names == {*model.scop.statements}:
         return model
-    return next((form for form in divided(model, options, runner) if {*form.scop.statements} == names), model)
+    forms = (form for made in (divided, _blocked) for form in made(model, options, runner))
+    return next((form for form in forms if {*form.scop.statements} == names), model)
+
+
+def _blocked(model: Model, options: Options, runner: PassRunner) -> list[Model]:
+    return in_blocks(model, runner, options)[0]
 
 
 def _has_halves(scop: Scop) -> bool:

@@ -194,6 +194,21 @@ def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:
     return {one.get_tuple_id(_D.in_).get_name(): one for one in found}
 
 
+def extreme_value(values: isl.Map, domain: isl.Set, last: bool) -> isl.PwAff | None:
+    """Returns the first or the last value of { S[i] -> [(e)] } for each instance; None where an instance of the domain has none, or
+    the value is no single expression.
+
+    >>> values = isl.Map("{ S[i] -> [b] : 4b <= i < 4b + 4 }")
+    >>> extreme_value(values, isl.Set("{ S[i] : 0 <= i < 9 }"), last=True)
+    PwAff("{ S[i] -> [(floor((i)/4))] }")
+    """
+    if not domain.is_subset(values.domain()):
+        return None
+    values = values.intersect_domain(domain)
+    found = values.lexmax_pw_multi_aff() if last else values.lexmin_pw_multi_aff()
+    return single(found.get_at(0).gist(domain))
+
+
 def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiAff:
     """Returns the union { S[i] -> S[f(i)]; T[i] -> T[g(i)] } of functions with disjoint domains."""
     return reduce(isl.UnionPwMultiAff.union_add, map(isl.UnionPwMultiAff.from_pw_multi_aff, functions))

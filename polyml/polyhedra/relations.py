@@ -20,6 +20,17 @@ def outer_of(relation: isl.Map, depth: int) -> isl.Map:
     return relation.project_out(_D.in_, depth, dims - depth).set_tuple_name(_D.in_, relation.get_tuple_name(_D.in_))
 
 
+def tells_apart(relation: isl.Map, dim: int) -> bool:
+    """Returns whether { S[i, j] -> A[e] } is to another element for all that differ in dimensions besides `dim`, and to the same one
+    for those that differ in this one alone.
+
+    >>> tells_apart(isl.Map("{ S[i, j] -> A[i] : 0 <= i, j < 9 }"), 1), tells_apart(isl.Map("{ S[i, j] -> A[i + j] : 0 <= i, j < 9 }"), 1)
+    (True, False)
+    """
+    others = relation.project_out(_D.in_, dim, 1)
+    return others.is_single_valued() and others.is_injective()
+
+
 def extract_map(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
     """Returns the relation { S[i] -> T[j] } between two statements in a union; it is empty where the union has none.
 

@@ -111,6 +111,11 @@ def _identifier(name: str) -> isl.Id:
     return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
 
 
+def rename_range(value: isl.Map, name: str) -> isl.Map:
+    """Returns { S[i] -> A[e] } as { S[i] -> name[e] }."""
+    return value.set_tuple_name(_D.out, name)
+
+
 def parameter_names(value: _InSpace) -> tuple[str, ...]:
     """Returns the names of the parameters in an isl object's space."""
     space = value.get_space()

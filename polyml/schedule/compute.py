@@ -46,7 +46,7 @@ from polyml.schedule.tree.text import parse_tree, print_tree
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
 CHUNK_OPERATIONS = 300_000  # and for chunks of rows
-STRIP_OPERATIONS = 600_000  # and for strips of rows
+STRIP_OPERATIONS = 3_000_000  # and for strips of rows
 TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
 PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
 FREE = 3  # sizes that code for tiles over time can distinguish: with more, isl distinguishes too many cases
@@ -62,6 +62,7 @@ class Scheduled:
     notes: what was decided, for `explain`.
     sized: whether its tiles depend on the sizes that it was chosen by.
     cut: whether a component is in slabs, in tiles over time or in chunks of rows.
+    blocked: whether strips of rows run in blocks of columns that nests share.
     related: whether code is to take for granted that sizes are related as they are in the call.
     operations: how many operations of isl the search took; 0 where they were not counted.
     """
@@ -71,6 +72,7 @@ class Scheduled:
     sized: bool = False
     cut: bool = False
     related: bool = False
+    blocked: bool = False
     operations: int = 0
 
 
@@ -209,15 +211,17 @@ class _Planner:
                 notes += (f"not cut into slabs or tiles over time: {problem}",)
             if tree is not None:
                 return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
-        mapped, found = self._mapped_in_strips(whole)
+        mapped, found, blocked = self._mapped_in_strips(whole)
         notes += found
         if request.tile and request.cut and request.fusion == "model" and handed_on(whole.scop):
             chunked = self._in_chunks(replace(whole, tree=mapped))
-            return Scheduled(chunked.tree or mapped, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
-        return Scheduled(mapped, notes, sized)
+            chosen, is_cut = chunked.tree or mapped, chunked.tree is not None
+            return Scheduled(chosen, notes + chunked.notes, sized or chunked.sized, is_cut, blocked=blocked)
+        return Scheduled(mapped, notes, sized, blocked=blocked)
 
-    def _mapped_in_strips(self, whole: _ProgramPart) -> tuple[isl.Schedule, Notes]:
-        """Returns the schedule with products and their neighbours in strips of rows, and all other nests mapped, and notes.
+    def _mapped_in_strips(self, whole: _ProgramPart) -> tuple[isl.Schedule, Notes, bool]:
+        """Returns the schedule with products and their neighbours in strips of rows, and all other nests mapped, notes, and whether
+        strips run in blocks of columns.
 
         It is proved legal. Where there are no strips, or they are not legal, all nests are mapped one by one.
         """
@@ -233,8 +237,8 @@ class _Planner:
             mapped, notes, proved = self._mapped(whole, self.request.sizes)
             if not proved:
                 self._check(mapped, whole)
-            return mapped, (f"no strips of rows: {problem.message}", *notes)
-        return mapped, stripped.notes + notes
+            return mapped, (f"no strips of rows: {problem.message}", *notes), False
+        return mapped, stripped.notes + notes, stripped.blocked
 
     def _in_strips(self, whole: _ProgramPart) -> Stripped:
         """Returns the schedule with products and their neighbours in shared loops over strips of rows; without a tree (None) where
@@ -248,7 +252,8 @@ class _Planner:
             part = whole.component(order)
             reductions = self._reductions_of(part.scop)
             setting = LayoutSetting(part.scop, request.machine, request.sizes, reductions, False, strips.rows, strips)
-            tree, notes, _ = apply(map_contractions, order, part.dependences, setting, lambda others: (others, ()))
+            found = part.dependences if strips.block is None else part.dependences.at_once(strips.block)
+            tree, notes, _ = apply(map_contractions, order, found, setting, lambda others: (others, ()))
             return tree, notes
 
         try:

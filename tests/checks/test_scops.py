@@ -59,6 +59,12 @@ def masked(A, B):
     return np.sum(np.where(places[None, :] <= places[:, None], A @ B.T, 0.5), axis=1)
 
 
+def attention(Q, K, V):
+    S = Q @ K.T
+    W = np.exp(S - S.max(axis=1, keepdims=True))
+    return (W @ V) / W.sum(axis=1, keepdims=True)
+
+
 CALLS = {
     masked: {"A": np.zeros((90, 5)), "B": np.zeros((90, 5))},
     lu_slices: {"A": np.zeros((40, 40))},
@@ -66,6 +72,7 @@ CALLS = {
     contracted: {"A": np.zeros((9, 9, 9)), "C": np.zeros((9, 9)), "s": np.zeros(9)},
     differences: {"A": np.zeros((40, 40)), "B": np.zeros((40, 40)), "s": np.zeros(40)},
     scaled: {"A": np.zeros((40, 40)), "B": np.zeros((40, 40)), "s": np.zeros(40)},
+    attention: {"Q": np.zeros((70, 1)), "K": np.zeros((9000, 1)), "V": np.zeros((9000, 1))},
     shortest: {"paths": np.zeros((40, 40))},
 }
 
@@ -124,11 +131,18 @@ def numbers_are_one(statement):
     return replace(statement, value=map_leaves(statement.value, lambda v: replace(v, value=1.0) if isinstance(v, Const) else v))
 
 
+@on_statements
+def sums_are_not_corrected(statement):
+    is_correction = getattr(statement.value, "op", "") == "*" and statement.reads[0].array == statement.write.array
+    return replace(statement, value=statement.value.left) if is_correction else statement
+
+
 PLANTED = [
     ("align_slices", lu_slices, reads_a_neighbour),
     ("scalar_expansion", row_sums, reads_a_neighbour),
     ("masked_updates", masked, first_is_lost),
     ("array_expansion", contracted, first_is_lost),
+    ("running_maximum", attention, sums_are_not_corrected),
     ("term_by_term", differences, all_signs_plus),
     ("term_by_term", scaled, numbers_are_one),
     ("index_set_splitting", shortest, first_is_lost),

@@ -20,9 +20,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
-    parser.add_argument(
-        "--template", default="", help="all programs of these templates of tests/fuzz/templates.py or gpu_templates.py"
-    )
+    parser.add_argument("--template", default="", help="all programs of these templates of tests/fuzz/*templates.py")
     parser.add_argument("--in-turn", action="store_true", help="each program by one of the engines, those next to it by the others")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
     parser.add_argument("--check", action="store_true", help="every pass is checked as well, which takes ten times as long")

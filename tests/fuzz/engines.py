@@ -100,12 +100,14 @@ def _in_small_caches(function: FunctionType, program: Program) -> Callable:
     from unittest.mock import patch
 
     import polyml
+    from polyml.model.running_maximum import running_maximum, statement_writer
     from polyml.runtime.storage import size_classes
     from polyml.schedule.strips import row_strips
     from polyml.schedule.tiling import blocking
 
     kernel = polyml.kernel(fallback="error", cache=False, threads=1 + program.seed % 2)(function)
     changes = (
+        (statement_writer, "BLOCK", 3), (running_maximum, "ROWS", 2**40),
         (row_strips, "LEAST_SHARE", 0), (row_strips, "LARGEST", 4), (row_strips, "FEW", 4),
         (size_classes, "_LITTLE", {}), (size_classes, "_LITTLE_OF_MANY", 0), (blocking, "FIRST_SHARE", 0), (blocking, "FLAT_SHARE", 0), (blocking, "LEAST_DEPTH", 4), (blocking, "STRETCH", 1.0),
     )  # fmt: skip

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from tests.fuzz.gpu_templates import GPU_TEMPLATES
 from tests.fuzz.mutate import mutate
 from tests.fuzz.program import Argument, Program
+from tests.fuzz.row_templates import ROW_TEMPLATES
 from tests.fuzz.templates import TEMPLATES, Made
 from tests.fuzz.writer import Writer
 
@@ -27,8 +28,10 @@ def program(seed: int, template: str = "") -> Program:
     rng = random.Random(seed)
     if template:
         names = template.split(",")
-        return _from_template(rng, seed, tuple(each for each in (*TEMPLATES, *GPU_TEMPLATES) if each.__name__ in names))
-    made = _from_template(rng, seed, TEMPLATES) if rng.random() < 0.35 else _free(rng, seed)
+        return _from_template(
+            rng, seed, tuple(each for each in (*TEMPLATES, *ROW_TEMPLATES, *GPU_TEMPLATES) if each.__name__ in names)
+        )
+    made = _from_template(rng, seed, (*TEMPLATES, *ROW_TEMPLATES)) if rng.random() < 0.35 else _free(rng, seed)
     if rng.random() < 0.25:
         made = made.with_source(mutate(made.source, rng))
     return made

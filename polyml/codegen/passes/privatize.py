@@ -22,6 +22,7 @@ from polyml.codegen.ir.program import Loop, Node, Program, Window, instances, wi
 from polyml.model.core.scop import Role
 from polyml.quasi_affine.affine import Affine, variable
 
+LINE = 64  # bytes of a cache line, of which the part of a row has whole ones
 _Touch = tuple[InstanceAccess, tuple[Enclosing, ...]]  # an access, and the loops and guards around it
 
 
@@ -65,18 +66,19 @@ def _part(program: Program, tests: ConflictTest, name: str, touches: Sequence[_T
     Each of the part's loops moves a dimension that no loop further out moves. The walk inwards ends at the first loop that moves
     none, since what is behind it may live from one of its iterations to the next.
     """
-    rank = len(program.scop.arrays[name].shape)
+    array = program.scop.arrays[name]
+    rank = len(array.shape)
     low: list[Affine] = [Affine(0)] * rank
     lengths: list[int | None] = [None] * rank
     found: list[Loop] = []
     for loop in _common(touches):
         if not (loop.parallel or loop.role == "tile"):
             break
-        free = (d for d in range(rank) if lengths[d] is None and d < max(rank - 1, 1))
-        moved = next(((d, first) for d in free if (first := _first(tests, loop, d, touches)) is not None), None)
-        if moved is None:
+        free = (d for d in range(rank) if lengths[d] is None)
+        moved = next(((d, *part) for d in free if (part := _first(tests, loop, d, touches)) is not None), None)
+        if moved is None or rank > 1 and moved[0] == rank - 1 and moved[2] * array.element.size_bytes % LINE:
             break
-        low[moved[0]], lengths[moved[0]] = moved[1], loop.step
+        low[moved[0]], lengths[moved[0]] = moved[1], moved[2]
         found.append(loop)
     return _LivePart(_window(low, lengths), tuple(found)) if found else None
 
@@ -94,17 +96,22 @@ def _common(touches: Sequence[_Touch]) -> Iterator[Loop]:
         yield loops[0]
 
 
-def _first(tests: ConflictTest, loop: Loop, dim: int, touches: Sequence[_Touch]) -> Affine | None:
-    """Returns an expression f such that an iteration of the loop is proved to access only elements whose index in a dimension is in
-    f ... f + step - 1, where step is the loop's; None if none is found.
+def _first(tests: ConflictTest, loop: Loop, dim: int, touches: Sequence[_Touch]) -> tuple[Affine, int] | None:
+    """Returns an expression f and a length n such that an iteration of the loop is proved to access only elements whose index in a
+    dimension is in f ... f + n - 1, and that iterations have different ones; None if none is found.
+
+    f is the loop's variable, or that times its coefficient in a subscript, plus a constant.
     """
-    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[dim].constant for touch, _ in touches)))
+    subscripts = [tests.subscripts(touch)[dim] for touch, _ in touches]
+    shifts = dict.fromkeys((0, *(e.constant for e in subscripts)))
+    factors = dict.fromkeys((1, *(c for e in subscripts for name, c in e.terms if name == loop.var and c > 1)))
 
-    def within(first: Affine) -> bool:
+    def within(first: Affine, length: int) -> bool:
         low = (*[Affine(0)] * dim, first)
-        return all(tests.is_within(touch, around, low, (*[None] * dim, loop.step)) for touch, around in touches)
+        return all(tests.is_within(touch, around, low, (*[None] * dim, length)) for touch, around in touches)
 
-    return next(filter(within, (variable(loop.var) + shift for shift in shifts)), None)
+    places = ((variable(loop.var) * factor + shift, loop.step * factor) for factor in factors for shift in shifts)
+    return next((place for place in places if within(*place)), None)
 
 
 def _owning(nodes: tuple[Node, ...], private: Mapping[int, Sequence[str]]) -> tuple[Node, ...]:

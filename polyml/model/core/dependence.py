@@ -97,6 +97,12 @@ class Dependences:
         flow, anti, output = map(inside, self._kinds)
         return Dependences(scop, (flow, anti, output))
 
+    def at_once(self, times: isl.UnionPwAff) -> Dependences:
+        """Returns the dependences between instances with the same time { S[i] -> [(e)] }."""
+        band = isl.MultiUnionPwAff.from_union_pw_aff(times)
+        flow, anti, output = (found.eq_at_multi_union_pw_aff(band) for found in self._all)
+        return replace(self, _known=(flow, anti, output))
+
     @cached_property
     def input(self) -> isl.UnionMap:
         """Returns the pairs of instances that read the same element; they ask for no order, but should run close together."""

@@ -96,7 +96,7 @@ def _read(known: dict) -> Scheduled:
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise ValueError("notes are texts")
     if not all(isinstance(value, bool) for value in flags.values()):
-        raise ValueError("sized, cut and related are true or false")
+        raise ValueError("sized, cut, related and blocked are true or false")
     return Scheduled(read_schedule(known["tree"]), tuple(notes), **flags, operations=operations)
 
 

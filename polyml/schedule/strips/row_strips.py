@@ -13,7 +13,7 @@ the columns that a product reads) runs before the strips. Where the order of upd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -26,6 +26,7 @@ from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.strides import accesses, iterators_of
 from polyml.schedule.analysis.traffic import Traffic
+from polyml.schedule.strips.column_blocks import ColumnBlocks, column_blocks
 from polyml.schedule.strips.groups import GAIN, Group, GroupSearch, groups
 from polyml.schedule.strips.row_nests import Part, RowNest, children_of, domain_of, in_rows, iterator_of, parts_of, shared_loop
 from polyml.schedule.strips.shared_loops import SharedLoops
@@ -50,10 +51,12 @@ class Stripped:
 
     tree: the schedule; None where no nests share strips.
     notes: what was decided.
+    blocked: whether strips run in blocks of columns that nests share.
     """
 
     tree: isl.Schedule | None
     notes: tuple[str, ...] = ()
+    blocked: bool = False
 
 
 def in_strips(
@@ -80,98 +83,162 @@ def in_strips(
     traffic = Traffic(scop, sizes)
     loops = (SharedLoops(scop, updates.kept if adds else updates.every, adds) for adds in (False, True))
     search, adding = (GroupSearch(scop, updates, traffic, threads if parallel else 0, shared) for shared in loops)
-    layout = _StripLayout(scop, traffic, machine, parallel, lay_out)
+    layout = _StripLayout(scop, updates.every, traffic, machine, threads if parallel else 1, parallel, lay_out)
     found_parts = (part for position, child in enumerate(given) for part in parts_of(child, position))
     parts = [replace(part, number=number) for number, part in enumerate(found_parts)]
     made: list[Part] = []
     notes: list[str] = []
-    start = 0
+    start, blocked = 0, False
     while start < len(parts):
-        made_of = ((group, layout.strips(group)) for group in groups(parts[start:], search, adding))
-        found, strips = next((pair for pair in made_of if pair[1] is not None), (None, None))
-        if found is None or strips is None:
+        made_of = (layout.strips(group) for group in groups(parts[start:], search, adding))
+        strips = next(filter(None, made_of), None)
+        if strips is None:
             made.append(parts[start])
             start += 1
             continue
-        made += [*found.before, Part(strips[0], (), -1)]
-        notes += strips[1]
-        start += len(found.before) + len(found.parts)
+        made += [*strips.group.before, Part(strips.tree, (), -1)]
+        notes += strips.notes
+        blocked = blocked or strips.blocked
+        start += len(strips.group.before) + len(strips.group.parts)
     if not notes:
         return Stripped(None)
     children = list(children_of(made, given, parts))
     child = children[0]["child"] if len(children) == 1 else {"sequence": children}
-    return Stripped(isl.Schedule(print_tree({**tree, "child": child})), tuple(notes))
+    return Stripped(isl.Schedule(print_tree({**tree, "child": child})), tuple(notes), blocked)
+
+
+@dataclass(frozen=True)
+class _Strips:
+    """A group in a loop over strips.
+
+    tree: as a child of the outermost sequence.
+    notes: what was decided.
+    blocked: whether strips run in blocks of columns.
+    """
+
+    group: Group
+    tree: Tree
+    notes: Sequence[str]
+    blocked: bool
 
 
 @dataclass(frozen=True)
 class _StripLayout:
     """The layout of groups in strips, with as many rows as the second cache holds.
 
+    dependences: { S[i] -> T[j] }, all of them.
     traffic: the bytes that nests move at the sizes of the call.
+    threads: how many run the strips.
     parallel: whether loops may go to threads.
     lay_out: as in `in_strips`.
     """
 
     scop: Scop
+    dependences: isl.UnionMap
     traffic: Traffic
     machine: CpuMachine
+    threads: int
     parallel: bool
     lay_out: _LayOut
 
-    def strips(self, group: Group) -> tuple[Tree, list[str]] | None:
-        """Returns the group in a loop over strips as a child of the outermost sequence, and notes; None where strips do not pay, or
-        all nests run in the tiles of one product.
-        """
+    def strips(self, group: Group) -> _Strips | None:
+        """Returns the group in a loop over strips; None where strips do not pay, or all nests run in the tiles of one product."""
         nests, last = group.nests, group.depth - 1
+        blocks = column_blocks(nests, group.depth, self.scop, self.dependences)
         extents = [self._extent(nests, k) for k in range(group.depth)]
-        rows = self._rows(group, extents)
+        rows = self._rows(group, extents, blocks)
         if not rows:
             return None
-        strip = {name: it for n in nests for name in n.names if (it := iterator_of(n.members[last], name, self.scop))}
-        around = {
-            f"{name}.{iterator_of(nest.members[k], name, self.scop)}" for k in range(last) for nest in nests for name in nest.names
-        }
-        order = {
-            "domain": str(self.scop.domain.intersect(domain_of(nests))),
-            "child": {"sequence": [nest.inside(last) for nest in nests]},
-        }
-        inner, notes = self.lay_out(RowStrips(rows, strip, frozenset(around)), isl.Schedule(print_tree(order)))
-        inside = parse_tree(str(inner))["child"]
-        if "sequence" not in inside or any(map(self._is_plain, inside["sequence"])):
+        found = self._inside(nests, last, rows, blocks)
+        if found is None:
             return None
-        group = replace(group, separate=sum(self.traffic.of(names_in(part["filter"])) for part in inside["sequence"]))
+        inside, more = found
+        group = replace(group, separate=sum(self.traffic.of(names_in(part["filter"])) for section in inside for part in section))
         if group.moved >= GAIN * group.separate:
             return None
         added = {array for each in group.partial for array in each}
         adding = {name for nest in nests for name in nest.names if self.scop.statements[name].write.array in added}
-        tree: Tree = {"sequence": list(in_rows(inside["sequence"], adding))}
-        shared = self._shared(extents, rows)
+        tree: Tree = {"sequence": self._parts(inside, blocks, adding)}
+        shared = self._shared(extents, rows, self._cores(blocks))
         for k in range(last, -1, -1):
             loop, size = shared_loop(nests, k), isl.Val(rows)
             starts = loop if k < last else loop.scale_down_val(size).floor().scale_val(size)
             flags = {"permutable": 1, "coincident": [1], "options": "{ atomic[0] }"}
             mark = parallel_mark(group.partial[k]) if self.parallel and k == shared else TILE
             tree = {"mark": mark, "child": {"schedule": str(together([starts])), **flags, "child": tree}}
-        return {"filter": str(domain_of(nests)), "child": tree}, [self._note(group, rows), *(f"  {note}" for note in notes)]
+        made: Tree = {"filter": str(domain_of(nests)), "child": tree}
+        notes = [self._note(group, rows, blocks), *(f"  {note}" for note in more)]
+        return _Strips(group, made, notes, blocks is not None)
+
+    def _inside(
+        self, nests: Sequence[RowNest], last: int, rows: int, blocks: ColumnBlocks | None
+    ) -> tuple[list[list[Tree]], tuple[str, ...]] | None:
+        """Returns the nests of a strip with products in blocks, as children of a sequence, and notes; None where a product has none.
+        There are three lists of children where some nests share blocks of columns: before, in and after these.
+
+        last: the number of the loop over rows. rows: of a strip.
+        """
+        strip = {name: it for n in nests for name in n.names if (it := iterator_of(n.members[last], name, self.scop))}
+        around = {
+            f"{name}.{iterator_of(nest.members[k], name, self.scop)}" for k in range(last) for nest in nests for name in nest.names
+        }
+        whole = RowStrips(rows, strip, frozenset(around))
+        if blocks is None:
+            found = [self._laid_out(nests, last, whole, several=True)]
+        else:
+            sections = (blocks.before, whole), (blocks.inside, blocks.within(whole)), (blocks.after, whole)
+            found = [self._laid_out(part, last, strips, several=False) for part, strips in sections]
+        made = [each for each in found if each is not None]
+        return None if len(made) < len(found) else ([tree for tree, _ in made], tuple(note for _, notes in made for note in notes))
+
+    def _laid_out(
+        self, nests: Sequence[RowNest], last: int, strips: RowStrips, several: bool
+    ) -> tuple[list[Tree], tuple[str, ...]] | None:
+        """Returns nests with products in blocks, as children of a sequence, and notes; None where a product has none.
+
+        several: whether the result is also None where all run in the tiles of one product.
+        """
+        if not nests:
+            return [], ()
+        order = {
+            "domain": str(self.scop.domain.intersect(domain_of(nests))),
+            "child": {"sequence": [nest.inside(last) for nest in nests]},
+        }
+        inner, notes = self.lay_out(strips, isl.Schedule(print_tree(order)))
+        inside = parse_tree(str(inner))["child"]
+        if "sequence" not in inside and not several:
+            inside = {"sequence": [{"filter": str(domain_of(nests)), "child": inside}]}
+        if "sequence" not in inside or any(map(self._is_plain, inside["sequence"])):
+            return None
+        return inside["sequence"], notes
+
+    def _parts(self, sections: Sequence[list[Tree]], blocks: ColumnBlocks | None, adding: Set[str]) -> list[Tree]:
+        """Returns the children of the sequence in a strip, those in blocks of columns inside the loop over these."""
+        found = [list(in_rows(section, adding)) for section in sections]
+        if blocks is None:
+            return found[0]
+        loop = {"schedule": str(together([blocks.block])), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
+        tree = {"mark": TILE, "child": {**loop, "child": {"sequence": found[1]}}}
+        return [*found[0], {"filter": str(domain_of(blocks.inside)), "child": tree}, *found[2]]
 
     def _is_plain(self, part: Tree) -> bool:
         """Returns whether a nest of a strip may be a product, but has no blocks."""
         products = (may_be_contraction(self.scop.statements[name]) for name in names_in(part["filter"]))
         return "schedule" in part.get("child", {}) and any(products)
 
-    def _shared(self, extents: Sequence[int], rows: int) -> int:
+    def _shared(self, extents: Sequence[int], rows: int, cores: int) -> int:
         """Returns which of the shared loops goes to threads: the outermost one with work for all, or else the longest."""
         counts = [*extents[:-1], -(-extents[-1] // rows)]
-        enough = (k for k, count in enumerate(counts) if count >= STRIPS * self.machine.cores)
+        enough = (k for k, count in enumerate(counts) if count >= STRIPS * cores)
         return next(enough, counts.index(max(counts)))
 
-    def _rows(self, group: Group, extents: Sequence[int]) -> int:
+    def _rows(self, group: Group, extents: Sequence[int], blocks: ColumnBlocks | None) -> int:
         """Returns how many rows a strip has, a power of two; 0 where there are to be no strips.
 
         extents: iterations of the shared loops.
         """
-        second, cores = self.machine.cache(2).size_bytes, self.machine.cores if self.parallel else 1
-        handed = sum(map(self.traffic.array_bytes, group.shared))
+        second, cores = self.machine.cache(2).size_bytes, self._cores(blocks)
+        handed = sum(self._live_bytes(array, blocks) for array in group.shared)
         few = self._few(group)
         if handed * 100 < second * LEAST_SHARE or extents[-1] < few:
             return 0
@@ -179,7 +246,8 @@ class _StripLayout:
         rows = 1 << max(min(fitting, LARGEST), few).bit_length() - 1
         while rows > few and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
             rows //= 2
-        rows = self._few_enough(group, extents, rows, max(2, few // 4))
+        if blocks is None:
+            rows = self._few_enough(group, extents, rows, max(2, few // 4))
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
         again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
         if again > self.machine.cache(3).size_bytes and (strips - 1) * again > group.separate - group.moved:
@@ -209,6 +277,19 @@ class _StripLayout:
             rows //= 2
         return rows
 
+    def _cores(self, blocks: ColumnBlocks | None) -> int:
+        """Returns for how many cores there are to be strips: in blocks of columns, where each strip reads all of the other operand, no
+        more than run.
+        """
+        if blocks is not None:
+            return self.threads
+        return self.machine.cores if self.parallel else 1
+
+    def _live_bytes(self, array: str, blocks: ColumnBlocks | None) -> int:
+        """Returns the bytes of an array, or of those of its columns that one block has."""
+        share = 1.0 if blocks is None else blocks.share(array, self.traffic.sizes)
+        return int(self.traffic.array_bytes(array) * share)
+
     def _few(self, group: Group) -> int:
         """Returns how many rows of a strip give each product FEW rows of its result: fewer where other loops count rows too."""
         return max(2, *(-(-FEW // others) for nest in group.nests for others in self._other_rows(nest, group.depth)))
@@ -234,10 +315,11 @@ class _StripLayout:
         """Returns the most iterations that a loop of a statement has."""
         return polyhedra.length(polyhedra.fix(statement.domain, self.traffic.sizes), position) or 0
 
-    def _note(self, group: Group, rows: int) -> str:
+    def _note(self, group: Group, rows: int, blocks: ColumnBlocks | None) -> str:
         names = sorted(name for nest in group.nests for name in nest.names)
         arrays = [self.scop.arrays[a].source_name or a for a in group.shared]
+        columns = f" in blocks of {max(n for _, n in blocks.columns.values())} columns" if blocks else ""
         handed = f"in which {', '.join(arrays)} stay{'s' if len(arrays) == 1 else ''} in the second cache"
         adding = sorted({self.scop.arrays[a].source_name or a for each in group.partial for a in each})
         added = f" and which add to {', '.join(adding)}" if adding else ""
-        return f"{', '.join(names)}: strips of {rows} rows, {handed}{added}: {group.moved:,} bytes instead of {group.separate:,}"
+        return f"{', '.join(names)}: strips of {rows} rows{columns}, {handed}{added}: {group.moved:,} bytes instead of {group.separate:,}"

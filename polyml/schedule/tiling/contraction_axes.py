@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, prod
+
+import islpy as isl
 
 from polyml import polyhedra
 from polyml.machines.cpu import CpuMachine
@@ -27,12 +29,23 @@ class RowStrips:
 
     rows: how many rows a strip has at most, a power of two.
     iterators: by statement, the iterator that counts rows.
-    around: the loops around the one over strips; "S.i" is the loop over iterator i of statement S.
+    around: the loops around the one over strips, and that over blocks of columns; "S.i" is the loop over iterator i of statement S.
+    block: { S[i] -> [(b)] }, the block of columns of each instance, where a strip runs in blocks of them.
+    columns: by statement, the iterator that counts columns, and how many columns a block has.
     """
 
     rows: int
     iterators: Mapping[str, str]
     around: frozenset[str]
+    block: isl.UnionPwAff | None = None
+    columns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    def most(self, name: str, iterator: str) -> int | None:
+        """Returns how many iterations a loop of a statement has at most inside a strip; None where strips do not tell."""
+        if self.iterators.get(name) == iterator:
+            return self.rows
+        columns, width = self.columns.get(name, ("", 0))
+        return width if columns == iterator else None
 
 
 @dataclass(frozen=True)
@@ -64,8 +77,8 @@ class LayoutSetting:
     def extent(self, statement: Statement, iterator: str) -> int | None:
         """Returns about how many iterations a loop has, of a strip where it counts its rows; None where there are no sizes."""
         found = _extent(statement, statement.iterators.index(iterator), self.sizes)
-        is_rows = self.strips is not None and self.strips.iterators.get(statement.name) == iterator
-        return found if found is None or self.strips is None or not is_rows else min(found, self.strips.rows)
+        most = None if self.strips is None else self.strips.most(statement.name, iterator)
+        return found if found is None or most is None else min(found, most)
 
 
 @dataclass(frozen=True)
