@@ -11,6 +11,7 @@ from tests.fuzz.campaign import Report, campaign
 from tests.fuzz.engines import ENGINES, NAMES
 from tests.fuzz.generate import program
 from tests.fuzz.gpu_templates import GPU_TEMPLATES
+from tests.fuzz.row_templates import ROW_TEMPLATES
 from tests.fuzz.templates import TEMPLATES
 
 
@@ -29,7 +30,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.check:
         os.environ["POLYML_CHECK"] = "1"  # of the workers too
-    known = {each.__name__ for each in (*TEMPLATES, *GPU_TEMPLATES)}
+    known = {each.__name__ for each in (*TEMPLATES, *ROW_TEMPLATES, *GPU_TEMPLATES)}
     if unknown := {each for each in options.template.split(",") if each} - known:
         parser.error(f"no such template: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
     if options.show:
