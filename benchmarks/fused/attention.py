@@ -154,7 +154,36 @@ def _grouped_by_torch(torch, Q, K, V):
     return torch.nn.functional.scaled_dot_product_attention(Q[None], K[None], V[None], enable_gqa=True)[0]
 
 
+def _grouped_by_hand(Q, K, V):
+    heads, n, d = Q.shape
+    groups, m = K.shape[0], K.shape[1]
+    queries = Q.reshape(groups, heads // groups, n, d)
+    out = np.empty(Q.shape, Q.dtype)
+    row = np.empty(m, Q.dtype)
+    for g in range(groups):
+        for a in range(heads // groups):
+            for i in range(n):
+                top = np.float32(-np.inf)
+                for j in range(m):
+                    s = np.float32(0)
+                    for k in range(d):
+                        s += queries[g, a, i, k] * K[g, j, k]
+                    row[j] = s * np.float32(d**-0.5)
+                    top = max(top, row[j])
+                total = np.float32(0)
+                for j in range(m):
+                    row[j] = np.exp(row[j] - top)
+                    total += row[j]
+                for k in range(d):
+                    s = np.float32(0)
+                    for j in range(m):
+                        s += row[j] * V[g, j, k]
+                    out[g * (heads // groups) + a, i, k] = s / total
+    return out
+
+
 @program(
+    hand=_grouped_by_hand,
     inputs=_grouped_heads, full={"H": 8, "G": 2, "N": 512, "D": 64}, quick={"H": 4, "G": 2, "N": 128, "D": 32}, torch=_grouped_by_torch,
 )  # fmt: skip
 def grouped_attention(Q, K, V):
@@ -175,7 +204,32 @@ def _decoding_by_torch(torch, Q, K, V):
     return torch.nn.functional.scaled_dot_product_attention(Q[None, :, None], K[None], V[None])[0]
 
 
+def _decoding_by_hand(Q, K, V):
+    heads, n, d = K.shape
+    out = np.empty((heads, 1, d), Q.dtype)
+    row = np.empty(n, Q.dtype)
+    for h in range(heads):
+        top = np.float32(-np.inf)
+        for j in range(n):
+            s = np.float32(0)
+            for k in range(d):
+                s += Q[h, k] * K[h, j, k]
+            row[j] = s * np.float32(d**-0.5)
+            top = max(top, row[j])
+        total = np.float32(0)
+        for j in range(n):
+            row[j] = np.exp(row[j] - top)
+            total += row[j]
+        for k in range(d):
+            out[h, 0, k] = np.float32(0)
+        for j in range(n):
+            for k in range(d):
+                out[h, 0, k] += row[j] * V[h, j, k] / total
+    return out
+
+
 @program(
+    hand=_decoding_by_hand,
     inputs=_one_query, full={"H": 8, "M": 4096, "D": 64}, quick={"H": 4, "M": 512, "D": 32}, torch=_decoding_by_torch,
 )  # fmt: skip
 def decoding_attention(Q, K, V):

@@ -13,7 +13,36 @@ def _kmeans_by_torch(torch, X, C):
     return member.T @ X, member.sum(0)
 
 
+def _kmeans_by_hand(X, C):
+    clusters, d = C.shape
+    sums, counts = np.zeros((clusters, d), X.dtype), np.zeros(clusters, X.dtype)
+    lengths = np.empty(clusters, X.dtype)
+    for j in range(clusters):
+        s = np.float32(0)
+        for k in range(d):
+            s += C[j, k] * C[j, k]
+        lengths[j] = s
+    for i in range(X.shape[0]):
+        label = 0
+        least = np.float32(np.inf)
+        for j in range(clusters):
+            s = np.float32(0)
+            for k in range(d):
+                s += X[i, k] * C[j, k]
+            distance = lengths[j] - 2 * s
+            if distance < least:
+                least = distance
+                label = j
+        for j in range(clusters):
+            if label == j:
+                counts[j] += 1
+                for k in range(d):
+                    sums[j, k] += X[i, k]
+    return sums, counts
+
+
 @program(
+    hand=_kmeans_by_hand,
     inputs=lambda s, rng: (normal(rng, s["N"], s["D"]) * 90, normal(rng, s["K"], s["D"]) * 8),
     full={"N": 16384, "D": 32, "K": 64}, quick={"N": 2048, "D": 16, "K": 32}, torch=_kmeans_by_torch,
 )  # fmt: skip
