@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
@@ -35,12 +36,12 @@ class Stride:
     kind: StrideKind
     elements: int = 0
 
-    @property
+    @cached_property
     def is_invariant(self) -> bool:
         """Whether all iterations access the same element."""
         return self.kind is StrideKind.INVARIANT
 
-    @property
+    @cached_property
     def is_unit(self) -> bool:
         """Whether the next iteration accesses the next or the previous element in memory."""
         return self.kind is StrideKind.UNIT

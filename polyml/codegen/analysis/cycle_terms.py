@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
 LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
@@ -12,8 +13,7 @@ FORWARDED = 256  # elements behind a store from which it has surely reached the 
 SHARED_CYCLES = 0.05  # the share of a less busy unit's cycles that does not overlap with those of the busiest unit
 
 
-@dataclass(frozen=True)
-class CycleTerms:
+class CycleTerms(NamedTuple):
     """The cycles of one step of the innermost loop, by what they are spent on.
 
     arithmetic, loads, stores: cycles of units that work side by side.
@@ -41,7 +41,8 @@ class CycleTerms:
     def per_iteration(self) -> float:
         """The cycles of each iteration of the perfect nest."""
         units = (self.arithmetic, self.loads, self.stores)
-        busy = max(units) + SHARED_CYCLES * (sum(units) - max(units)) + self.slow + self.jumps
+        busiest = max(units)
+        busy = busiest + SHARED_CYCLES * (sum(units) - busiest) + self.slow + self.jumps
         return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used
 
     def __str__(self) -> str:

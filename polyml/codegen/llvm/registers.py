@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.quasi_affine.affine import Affine
@@ -29,11 +28,10 @@ class Location:
     last: Affine | None = None
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.array, self.subscripts, self.lanes, self.strides, self.part, self.last))
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = hash((self.array, self.subscripts, self.lanes, self.strides, self.part, self.last))
+        return known
 
 
 def disjoint(a: Location, b: Location) -> bool:

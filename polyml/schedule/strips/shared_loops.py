@@ -19,14 +19,16 @@ class SharedLoops:
 
     dependences: { S[i] -> T[j] }, the ones that count.
     adding: whether loops may be shared that carry updates of reductions, which are then not among the dependences.
-    _free, _pairs, _shared: what is known, by the numbers of parts: how many loops may be shared, the dependences between two parts,
-        and whether they share a loop of each.
+    _free, _single, _sources, _pairs, _shared: what is known, by the numbers of parts: how many loops may be shared, whether a loop
+        follows one iterator, the dependences from a part and between two of them, and whether they share a loop of each.
     """
 
     scop: Scop
     dependences: isl.UnionMap
     adding: bool = False
     _free: dict[int, int] = field(default_factory=dict)
+    _single: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _sources: dict[int, isl.UnionMap] = field(default_factory=dict)
     _pairs: dict[tuple[int, int], isl.UnionMap] = field(default_factory=dict)
     _shared: dict[tuple[int, int, int, int], bool] = field(default_factory=dict)
 
@@ -63,17 +65,26 @@ class SharedLoops:
         """Returns the dependences { S[i] -> T[j] } from instances of a part to those of another one, or of itself."""
         key = part.number, other.number
         if key not in self._pairs:
-            self._pairs[key] = self.dependences.intersect_domain(domain_of(part.nests)).intersect_range(domain_of(other.nests))
+            if part.number not in self._sources:
+                self._sources[part.number] = self.dependences.intersect_domain(domain_of(part.nests))
+            self._pairs[key] = self._sources[part.number].intersect_range(domain_of(other.nests))
         return self._pairs[key]
 
     def _is_shared(self, part: Part, other: Part, k: int) -> bool:
         """Returns whether loop number `k` of both parts follows one iterator, and no dependence from one to the other moves along it."""
         key = part.number, part.given(k), other.number, other.given(k)
         if key not in self._shared:
-            nests, pairs = (part.nests if part is other else (*part.nests, *other.nests)), self.pairs(part, other)
-            self._shared[key] = all(iterator_of(nest.members[k], name, self.scop) for nest in nests for name in nest.names)
-            if self._shared[key] and not pairs.is_empty():
-                loop = together([shared_loop(nests, k)])
+            self._shared[key] = self._is_single(part, k) and self._is_single(other, k)
+            pairs = self.pairs(part, other) if self._shared[key] else None
+            if pairs is not None and not pairs.is_empty():
+                loop = together([shared_loop(part.nests if part is other else (*part.nests, *other.nests), k)])
                 moving = (pairs.lex_lt_at_multi_union_pw_aff, pairs.lex_gt_at_multi_union_pw_aff)
                 self._shared[key] = all(found(loop).is_empty() for found in moving)
         return self._shared[key]
+
+    def _is_single(self, part: Part, k: int) -> bool:
+        """Returns whether loop number `k` of a part follows one iterator of each statement."""
+        key = part.number, part.given(k)
+        if key not in self._single:
+            self._single[key] = all(iterator_of(nest.members[k], name, self.scop) for nest in part.nests for name in nest.names)
+        return self._single[key]
