@@ -63,7 +63,7 @@ class _Generator:
             choice = rng.random()
             if choice < 0.3 and locals_:
                 name = rng.choice(sorted(locals_))
-                lines.append(f"{name}[...] = {self.value(locals_[name], 2)}")
+                lines.append(f"{name}{rng.choice(('[...] =', ' +='))} {self.value(locals_[name], 2)}")
             elif choice < 0.45:
                 lines.append(f"r{len(lines)} = np.sum({text})")
                 continue

@@ -14,7 +14,8 @@ from tests.fuzz.gpu_templates import GPU_TEMPLATES
 from tests.fuzz.mutate import mutate
 from tests.fuzz.program import Argument, Program
 from tests.fuzz.row_templates import ROW_TEMPLATES
-from tests.fuzz.templates import TEMPLATES, Made
+from tests.fuzz.template_parts import Made
+from tests.fuzz.templates import TEMPLATES
 from tests.fuzz.writer import Writer
 
 SIZES_BY_DEPTH = {0: 40, 1: 130, 2: 45, 3: 16, 4: 8}  # at most about 4,000 instances of a statement
@@ -23,14 +24,12 @@ SIZES_BY_DEPTH = {0: 40, 1: 130, 2: 45, 3: 16, 4: 8}  # at most about 4,000 inst
 def program(seed: int, template: str = "") -> Program:
     """The random program number `seed`: two of three free, one a template with random holes; or all of the templates with these names.
 
-    template: names with commas between; "": any program.
+    template: names with commas between, those named twice drawn twice as often; "": any program.
     """
     rng = random.Random(seed)
     if template:
-        names = template.split(",")
-        return _from_template(
-            rng, seed, tuple(each for each in (*TEMPLATES, *ROW_TEMPLATES, *GPU_TEMPLATES) if each.__name__ in names)
-        )
+        known = {each.__name__: each for each in (*TEMPLATES, *ROW_TEMPLATES, *GPU_TEMPLATES)}
+        return _from_template(rng, seed, tuple(known[name] for name in template.split(",")))
     made = _from_template(rng, seed, (*TEMPLATES, *ROW_TEMPLATES)) if rng.random() < 0.35 else _free(rng, seed)
     if rng.random() < 0.25:
         made = made.with_source(mutate(made.source, rng))

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass, field
 
 from tests.fuzz.program import Argument
-from tests.fuzz.templates import Made
+from tests.fuzz.template_parts import Made
 
 _MOST = 600  # instances of a sum
 

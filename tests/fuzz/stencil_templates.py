@@ -1,0 +1,126 @@
+"""Stencils with random holes. A template is as in `templates`."""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.program import Argument
+from tests.fuzz.template_parts import Made, any_element, arrays
+
+
+def jacobi_1d(rng: random.Random) -> Made:
+    e = any_element(rng)
+    w = rng.randint(1, 2)
+
+    def stencil(x):
+        return f"({x}[i - {w}] + {x}[i] + {x}[i + {w}])" + (" / 3.0" if e[0] == "f" else " // 3")
+
+    return (
+        f"""
+def kernel(tsteps, A, B):
+    N = A.shape[0]
+    for t in range(tsteps):
+        for i in range({w}, N - {w}):
+            B[i] = {stencil("A")}
+        for i in range({w}, N - {w}):
+            A[i] = {rng.choice([stencil("B"), "B[i]"])}
+""",
+        (Argument("tsteps", "int"), *arrays(e, A="N", B="N")),
+    )
+
+
+def jacobi_2d(rng: random.Random) -> Made:
+    e = any_element(rng)
+    scale = "0.2 * " if e[0] == "f" else ""
+
+    def star(x):
+        return f"{scale}({x}[i, j] + {x}[i, j - 1] + {x}[i, 1 + j] + {x}[1 + i, j] + {x}[i - 1, j])"
+
+    return (
+        f"""
+def kernel(A, B):
+    for t in range({rng.randint(1, 4)}):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                B[i, j] = {star("A")}
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = {rng.choice([star("B"), "B[i, j]"])}
+""",
+        arrays(e, A="N,M", B="N,M"),
+    )
+
+
+def heat_3d(rng: random.Random) -> Made:
+    e = any_element(rng)
+    second = rng.choice(["B", "A"])  # in place: a three-dimensional seidel
+    return (
+        f"""
+def kernel(A, B):
+    for t in range({rng.randint(1, 2)}):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                for k in range(1, A.shape[2] - 1):
+                    {second}[i, j, k] = (A[i + 1, j, k] + A[i - 1, j, k] - 2 * A[i, j, k]
+                                         + A[i, j + 1, k] - A[i, j, k - 1])
+""",
+        arrays(e, A="N,M,K", B="N,M,K"),
+    )
+
+
+def seidel(rng: random.Random) -> Made:
+    e = any_element(rng)
+    end = " / 9.0" if e[0] == "f" else " // 9"
+    down = rng.random() < 0.2
+    rows = "range(A.shape[0] - 2, 0, -1)" if down else "range(1, A.shape[0] - 1)"
+    return (
+        f"""
+def kernel(A, T):
+    for t in range(T):
+        for i in {rows}:
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = (A[i - 1, j - 1] + A[i - 1, j] + A[i - 1, j + 1] + A[i, j - 1] + A[i, j] + A[i, j + 1]
+                           + A[i + 1, j - 1] + A[i + 1, j] + A[i + 1, j + 1]){end}
+""",
+        (*arrays(e, A="N,M"), Argument("T", "int")),
+    )
+
+
+def periodic_stencil(rng: random.Random) -> Made:
+    e = any_element(rng)
+    right = rng.choice(["A[i + 1 - A.shape[0]]", "A[i + 1 if i + 1 < A.shape[0] else 0]"])
+    return (
+        f"""
+def kernel(A, B, steps):
+    for t in range(steps):
+        for i in range(A.shape[0]):
+            B[i] = A[i - 1] + {right}
+        for i in range(A.shape[0]):
+            A[i] = B[i]
+""",
+        (*arrays(e, A="N", B="N"), Argument("steps", "int")),
+    )
+
+
+def fdtd(rng: random.Random) -> Made:
+    e = rng.choice(["f64", "f32", "i64"])
+    c = "0.5 * " if e[0] == "f" else ""
+    return (
+        f"""
+def kernel(ex, ey, hz, f):
+    n, m = hz.shape[0], hz.shape[1]
+    for t in range(f.shape[0]):
+        for j in range(m):
+            ey[0, j] = f[t]
+        for i in range(1, n):
+            for j in range(m):
+                ey[i, j] -= {c}(hz[i, j] - hz[i - 1, j])
+        for i in range(n):
+            for j in range(1, m):
+                ex[i, j] -= {c}(hz[i, j] - hz[i, j - 1])
+        for i in range(n - 1):
+            for j in range(m - 1):
+                hz[i, j] -= {c}(ex[i, j + 1] - ex[i, j] + ey[i + 1, j] - ey[i, j])
+""",
+        (*arrays(e, ex="N,M", ey="N,M", hz="N,M"), Argument("f", e, (str(rng.randint(1, 3)),))),
+    )
