@@ -25,7 +25,9 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
     before: dict[str, Program] = {}
 
     def watch(step: pass_manager.Pass, given: Any, made: Any, seconds: float) -> None:
-        if step.name in ("pack", "vectorize"):
+        if step.name == "build":  # of a candidate: what was found of one that was given up is not of this one
+            before.clear()
+        elif step.name in ("pack", "vectorize"):
             before[step.name] = given
 
     with pass_manager.watched(watch):

@@ -20,7 +20,7 @@ from polyml.codegen.analysis.access_conflicts import compares
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.lifetimes.array_uses import ArrayUse
 from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
-from polyml.polyhedra import BudgetExceeded, budget
+from polyml.polyhedra import BudgetExceeded, budget, left
 from polyml.quasi_affine.affine import Affine, Compare, Condition
 
 MOST_OPERATIONS = 250_000  # of isl for one read
@@ -28,14 +28,18 @@ MOST_OPERATIONS = 250_000  # of isl for one read
 _Names = dict[str, str]
 
 
-def hands_nothing_on(found: Sequence[ArrayUse], loop: Loop, context: isl.Set) -> bool:
+def hands_nothing_on(found: Sequence[ArrayUse], loop: Loop, context: isl.Set, operations: int) -> bool:
     """Returns whether it is proved that each element of an array which an iteration of the loop reads was written in it before.
 
     found: all accesses to the array, which are inside of the loop.
     context: the constraints on parameters.
+    operations: the proof is given up once isl has used so many, where they are counted (`polyhedra.account`).
     """
-    writes = [use for use in found if use.is_write]
-    return all(_is_written(read, writes, loop, context) for read in found if not read.is_write)
+    writes, began = [use for use in found if use.is_write], left() or 0
+    for read in found:
+        if began - (left() or 0) >= operations or not read.is_write and not _is_written(read, writes, loop, context):
+            return False
+    return True
 
 
 def _is_written(read: ArrayUse, writes: Sequence[ArrayUse], loop: Loop, context: isl.Set) -> bool:

@@ -29,8 +29,10 @@ from polyml.codegen.ir.program import Loop, Program, instances
 from polyml.codegen.lifetimes.array_uses import ArrayUse, common_nodes, uses
 from polyml.codegen.lifetimes.within_iterations import hands_nothing_on
 from polyml.model.core.scop import Array, Role
+from polyml.polyhedra import left
 
 LEAST_BYTES = 4096  # of an array, for which it is proved that it hands nothing on
+MOST_OPERATIONS = 600_000  # of isl for all these proofs; the compilation's others are left for what cannot do without
 
 
 def share_memory(program: Program) -> Program:
@@ -55,10 +57,11 @@ def share_memory(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class _Lifetimes:
-    """uses: the accesses to each array, in the order of the text."""
+    """uses: the accesses to each array, in the order of the text. began: the operations that isl had left before the first proof."""
 
     program: Program
     uses: dict[str, list[ArrayUse]]
+    began: int | None = field(default_factory=left)
     _known: dict[tuple[str, int], bool] = field(default_factory=dict)
 
     def first(self, name: str) -> int:
@@ -92,9 +95,10 @@ class _Lifetimes:
         """Returns whether the array hands no value from one iteration of a loop to another, as none that is private to threads does."""
         if name in loop.private:
             return True
-        key = name, id(loop)
+        key, now = (name, id(loop)), left()
         if key not in self._known:
-            self._known[key] = hands_nothing_on(self.uses[name], loop, self.program.scop.checked)
+            spent = 0 if self.began is None or now is None else self.began - now
+            self._known[key] = hands_nothing_on(self.uses[name], loop, self.program.scop.checked, MOST_OPERATIONS - spent)
         return self._known[key]
 
 

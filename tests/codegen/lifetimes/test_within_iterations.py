@@ -10,6 +10,7 @@ from polyml.config import Options
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.pipeline.compile import CompileRequest, compile
+from polyml.polyhedra import account
 from tests.frontend.define import define
 
 BODIES = {  # what an iteration of t does, and whether T, and then U, has no value that another iteration made
@@ -77,9 +78,18 @@ def test_it_is_so_where_no_run_reads_an_older_value(name):
     assert [_is_within(made, array) for array in "TU"] == wanted
 
 
-def _is_within(made, name):
+def test_proofs_are_given_up_once_isl_has_used_what_they_may_use():
+    body = next(body for body, first, _ in BODIES.values() if first)
+    request = CompileRequest((arg_type(np.ones(3)),), ("C",), Options(fusion="no", threads=1))
+    made = compile(parse(define(source(body), "kernel")), request).program
+    for operations, wanted in ((10**9, True), (1, False)):
+        with account(10**9):
+            assert _is_within(made, "T", operations) == wanted
+
+
+def _is_within(made, name, operations=10**9):
     array = next(a.name for a in made.scop.arrays.values() if (a.source_name or a.name) == name)
     found = uses(made, [array])[array]
     loop, *_ = common_nodes(found)
     assert isinstance(loop, Loop)
-    return hands_nothing_on(found, loop, made.scop.checked)
+    return hands_nothing_on(found, loop, made.scop.checked, operations)
