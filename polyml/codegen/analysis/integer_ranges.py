@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from polyml.codegen.ir.block_quotients import divisor_of, rounded
 from polyml.codegen.ir.program import CannotRunTogether, Loop, Program
 from polyml.quasi_affine.affine import Affine, Choice, Condition, Extremum, FloorDiv, Logic
 
@@ -29,6 +30,7 @@ class Ranges:
 
     def __init__(self, program: Program):
         scop, self._names = program.scop, {}
+        self._multiples: dict[str, int] = {}
         self._known: dict[Affine, Interval] = {}  # since the last loop was entered
         for p in scop.parameters:
             most = scop.limits.get(p.name, PARAMETER_LIMIT)
@@ -46,10 +48,15 @@ class Ranges:
         low, high = max(least for least, _ in lower), min(most for _, most in upper)
         self._known.clear()
         self._names[loop.var] = (low, max(low, high))
+        self._multiples[loop.var] = divisor_of(loop, self._multiples)
         if loop.last:
             self._names[loop.last] = (min(low - 1, *(least for least, _ in upper)), high)  # a chunk may be empty
         if max(-low, high + loop.step) > END_LIMIT:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
+
+    def rounded(self, e: Affine) -> Affine:
+        """Returns the expression with quotients that are the same for all of a tile's iterations in the same terms."""
+        return rounded(e, self._multiples)
 
     def exclude(self, condition: Condition) -> None:
         """Records that a condition on parameters does not hold from here on, as behind a test at entry. What it says of one

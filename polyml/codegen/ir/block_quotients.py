@@ -34,15 +34,44 @@ def _node(node: Node, multiples: Mapping[str, int], tiles: _Tiles) -> Node:
         return with_body(node, tuple(_node(n, multiples, tiles) for n in node.body))
     lower, upper = (tuple(_straight(e, tiles) for e in bounds) for bounds in (node.lower, node.upper))
     if node.step > 1 and not node.last:
-        divisor = node.step if len(lower) == 1 else 1
-        for atom, factor in lower[0].terms:
-            divisor = gcd(divisor, factor * multiples.get(atom, 1) if isinstance(atom, str) else 1)
-        multiples = {**multiples, node.var: gcd(divisor, lower[0].constant)}
+        multiples = {**multiples, node.var: divisor_of(replace(node, lower=lower), multiples)}
     tile = _tile(lower, upper, multiples) if node.step == 1 else None
     if tile is not None:
         tiles = {**tiles, node.var: tile}
     body = tuple(_node(n, multiples, tiles) for n in node.body)
     return replace(node, lower=lower, upper=upper, body=body)
+
+
+def divisor_of(loop: Loop, multiples: Mapping[str, int]) -> int:
+    """Returns a number that divides all values of a loop's variable. multiples: { variable -> a number that divides it }."""
+    if loop.last or len({*loop.lower}) > 1:
+        return 1
+    return gcd(loop.step, _divisor(loop.lower[0], multiples), loop.lower[0].constant)
+
+
+def _divisor(e: Affine, multiples: Mapping[str, int]) -> int:
+    """Returns a number that divides all terms of an expression but its constant."""
+    return gcd(*(factor * multiples.get(atom, 1) if isinstance(atom, str) else factor for atom, factor in e.terms))
+
+
+def rounded(e: Affine, multiples: Mapping[str, int]) -> Affine:
+    """Returns the expression with each quotient's constant rounded down to what tells it from others: floor((t + 3) / 512) is
+    floor(t / 512) where t is a multiple of 8.
+
+    multiples: { variable -> a number that divides it }.
+    """
+    if not any(isinstance(atom, FloorDiv) for atom, _ in e.terms):
+        return e
+    total = linear((), e.constant)
+    for atom, factor in e.terms:
+        total += (_rounded(atom, multiples) if isinstance(atom, FloorDiv) else of_atom(atom)) * factor
+    return total
+
+
+def _rounded(quotient: FloorDiv, multiples: Mapping[str, int]) -> Affine:
+    operand = rounded(quotient.operand, multiples)
+    step = gcd(quotient.divisor, _divisor(operand, multiples))
+    return floor_div(operand - operand.constant % step, quotient.divisor)
 
 
 def _tile(lower: Sequence[Affine], upper: Sequence[Affine], multiples: Mapping[str, int]) -> tuple[str, int] | None:

@@ -67,17 +67,14 @@ class Group:
     def nests(self) -> list[RowNest]:
         return [nest for part in self.parts for nest in part.nests]
 
-    def whole(self, scop: Scop, level: int = -1) -> set[str]:
-        """Returns the arrays that each iteration of a shared loop accesses alike, since no access to them moves with it.
-
-        level: of the loop; -1: the one over rows
-        """
-        loop = self.depth + level if level < 0 else level
+    def whole(self, scop: Scop) -> set[str]:
+        """Returns the arrays that each strip accesses whole, since no access to them moves with the rows."""
+        last = self.depth - 1
         moving: set[str] = set()
         every: set[str] = set()
         for nest in self.nests:
             for name in nest.names:
-                along = iterators_of(nest.members[loop], name)
+                along = iterators_of(nest.members[last], name)
                 found = [access for access in accesses(scop.statements[name]) if access.subscripts]
                 every |= {access.array for access in found}
                 moving |= {access.array for access in found if moves(access, along)}

@@ -24,7 +24,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Scop, Statement
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
-from polyml.schedule.analysis.strides import accesses, iterators_of
+from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.strips.column_blocks import ColumnBlocks, column_blocks
 from polyml.schedule.strips.groups import GAIN, Group, GroupSearch, groups
@@ -38,9 +38,8 @@ SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
 LEAST_SHARE = 15  # percent of it that is handed on at least
 LARGEST = 256  # rows of a strip
 STRIPS = 4  # for each thread, where strips then have rows enough for a product
-FEW = 32  # rows that are enough, and four times those that a product has at least
-KEPT_SHARE = 90  # percent of the second cache that a strip and what all strips read whole fill, where so few rows are enough
-FRESH_SHARE = 1  # percent of what strips move that the memory for a strip of what is handed on adds at most
+FEW = 32  # rows that are enough, and twice those that a product has at least
+FRESH_SHARE = 4  # percent of what strips move that the memory for a strip of what is handed on adds at most
 
 _LayOut = Callable[[RowStrips, isl.Schedule], "tuple[isl.Schedule, tuple[str, ...]]"]
 
@@ -246,35 +245,13 @@ class _StripLayout:
         rows = 1 << max(min(fitting, LARGEST), few).bit_length() - 1
         while rows > few and prod(extents[:-1]) * extents[-1] < STRIPS * cores * rows:
             rows //= 2
-        if blocks is None:
-            rows = self._few_enough(group, extents, rows, max(2, few // 4))
+        fresh = sum(map(self.traffic.array_bytes, group.arrays)) if blocks is None else 0
+        while rows > max(2, few // 2) and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
+            rows //= 2
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
         again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
         if again > self.machine.cache(3).size_bytes and (strips - 1) * again > group.separate - group.moved:
             return 0
-        return rows
-
-    def _few_enough(self, group: Group, extents: Sequence[int], rows: int, least: int) -> int:
-        """Returns how many rows a strip has so that its memory, which is fetched once, is little beside what the nests move, and so
-        that what all strips access whole stays in the second cache, where fewer rows suffice for that.
-
-        rows: how many rows there may be. least: how few.
-        """
-        *around, whole = (group.whole(self.scop, k) for k in range(group.depth))
-        along = fixed = 0
-        for array in {a.array for nest in group.nests for name in nest.names for a in accesses(self.scop.statements[name])}:
-            size_bytes = self.traffic.array_bytes(array)
-            if array in whole:
-                fixed += size_bytes // prod(n for n, still in zip(extents, around) if array not in still)
-            else:
-                along += size_bytes
-        room = (self.machine.cache(2).size_bytes * KEPT_SHARE // 100 - fixed) * prod(extents)
-        if room < along * least:
-            return rows
-        fresh = sum(map(self.traffic.array_bytes, group.arrays))
-        most = group.moved * prod(extents) * FRESH_SHARE // 100
-        while rows > least and (fresh * rows > most or along * rows > room):
-            rows //= 2
         return rows
 
     def _cores(self, blocks: ColumnBlocks | None) -> int:

@@ -1,10 +1,11 @@
 """Quotients of variables inside a tile become those of the tile's variable, and no iteration changes."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from polyml.codegen.ir.block_quotients import straight
+from polyml.codegen.ir.block_quotients import divisor_of, rounded, straight
 from polyml.codegen.ir.program import Instance, Loop
 from polyml.quasi_affine.affine import Affine, extremum, floor_div, variable
 
@@ -59,3 +60,31 @@ def test_iterations_stay_for_all_small_tiles():
         given = nest(first, step, length, divisor, offset)
         [made] = straight([given])
         assert list(iterations(made, {"N": 13})) == list(iterations(given, {"N": 13}))
+
+
+@pytest.mark.parametrize(
+    "step, shift, divisor, factor", product((1, 4, 6, 8), (0, 1, 3, 7, 9, -1, -5), (2, 4, 8, 12, 512), (1, 2, 3))
+)
+def test_a_quotient_keeps_its_value_where_its_constant_is_rounded_down(step, shift, divisor, factor):
+    e = floor_div(variable("t") * factor + shift, divisor) * 3 - variable("t")
+    made = rounded(e, {"t": step})
+    for t in range(-5 * step, 70 * step, step):
+        assert made.evaluate({"t": t}) == e.evaluate({"t": t})
+
+
+def test_quotients_of_a_tile_become_one():
+    quotients = {rounded(floor_div(variable("t") + r, 512), {"t": 8}) for r in range(8)}
+    assert quotients == {floor_div(variable("t"), 512)}
+    assert len({rounded(floor_div(variable("t") + r, 512), {"t": 4}) for r in range(8)}) == 2
+    inner = floor_div(floor_div(variable("t") + 5, 4), 16)
+    assert rounded(inner, {"t": 8}).evaluate({"t": 56}) == inner.evaluate({"t": 56})
+
+
+def test_what_divides_a_loop_s_variable_divides_each_value_of_it():
+    outer = Loop("t", (Affine(16),), (Affine(99),), 16, ())
+    inner = Loop("i", (variable("t") * 3 + 8,), (variable("t") * 3 + 40,), 4, ())
+    multiples = {"t": divisor_of(outer, {})}
+    assert multiples == {"t": 16} and divisor_of(inner, multiples) == 4
+    assert divisor_of(replace(inner, last="end"), multiples) == 1  # a chunk may begin anywhere
+    assert divisor_of(replace(inner, lower=(variable("n"),)), multiples) == 1
+    assert divisor_of(replace(inner, lower=(Affine(8), variable("n"))), multiples) == 1

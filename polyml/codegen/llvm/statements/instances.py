@@ -20,7 +20,7 @@ class StatementEmitter:
 
     def __init__(self, body: ElementAccess):
         self._body = body
-        self._locations = AccessLocations(body.module.table)
+        self._locations = AccessLocations(body.module.table, body.module.ranges)
         self.expressions = ExpressionEmitter(body, self._locations)
         self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
         self._dot_products = DotProducts(body, self._locations, self.expressions)

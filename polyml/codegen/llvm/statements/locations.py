@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from polyml.codegen.analysis.integer_ranges import Ranges
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Unroll
 from polyml.codegen.llvm.registers import Location
 from polyml.model.core.scop import Access, Statement
-from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.affine import Affine, FloorDiv
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +42,15 @@ class InstanceCopy:
 
 
 class AccessLocations:
-    """An AccessLocations finds where in arrays accesses are, and remembers it."""
+    """An AccessLocations finds where in arrays accesses are, and remembers it.
 
-    def __init__(self, table: AccessTable):
-        self._table = table
+    ranges: of the variables of the loops around what is emitted.
+    """
+
+    def __init__(self, table: AccessTable, ranges: Ranges):
+        self._table, self._ranges = table, ranges
         self._subscripts: dict[tuple, tuple[Affine, ...]] = {}
-        self._locations: dict[tuple, Location] = {}
+        self._locations: dict[tuple, tuple[Location, bool]] = {}  # and whether its subscripts have quotients
 
     def of(self, instance: InstanceCopy, number: int, operator: str | None = None, copy: Copy | None = None) -> Location:
         """Returns the location of an access.
@@ -60,10 +64,12 @@ class AccessLocations:
         """
         copy = instance.copy if copy is None else copy
         key = instance.statement.name, number, copy, operator, *instance.iterators.values()
-        found = self._locations.get(key)
-        if found is None:
-            found = self._locations[key] = self._found(instance, number, operator, copy)
-        return found
+        known = self._locations.get(key)
+        if known is None:
+            made = self._found(instance, number, operator, copy)
+            known = self._locations[key] = made, any(isinstance(atom, FloorDiv) for e in made.subscripts for atom, _ in e.terms)
+        found, has_quotients = known
+        return replace(found, subscripts=tuple(map(self._ranges.rounded, found.subscripts))) if has_quotients else found
 
     def _found(self, instance: InstanceCopy, number: int, operator: str | None, copy: Copy) -> Location:
         """Returns the location of an access, which has not been found before. Arguments and errors are those of `of`."""
