@@ -46,7 +46,7 @@ from polyml.schedule.tree.text import parse_tree, print_tree
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
 CHUNK_OPERATIONS = 300_000  # and for chunks of rows
-STRIP_OPERATIONS = 1_200_000  # and for strips of rows, of sums in blocks of columns too
+STRIP_OPERATIONS = 2_000_000  # and for strips of rows, of sums in blocks of columns too
 TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
 PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
 FREE = 3  # sizes that code for tiles over time can distinguish: with more, isl distinguishes too many cases

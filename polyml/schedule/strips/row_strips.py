@@ -80,7 +80,7 @@ def in_strips(
     given = top["sequence"] if "sequence" in top else [{"filter": str(schedule.get_domain()), "child": top}]
     machine, parallel, threads = limits
     traffic = Traffic(scop, sizes)
-    loops = (SharedLoops(scop, updates.kept if adds else updates.every, adds) for adds in (False, True))
+    loops = (SharedLoops(scop, updates.kept if adds else updates.every, sizes, adds) for adds in (False, True))
     search, adding = (GroupSearch(scop, updates, traffic, threads if parallel else 0, shared) for shared in loops)
     layout = _StripLayout(scop, updates.every, traffic, machine, threads if parallel else 1, parallel, lay_out)
     found_parts = (part for position, child in enumerate(given) for part in parts_of(child, position))

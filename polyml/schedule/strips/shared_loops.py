@@ -1,33 +1,40 @@
-"""Which loops nests can share: those along which no dependence between them moves."""
+"""Which loops nests can share: those along which no dependence between them moves, and which of a product are not much the shorter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.strips.row_nests import Part, domain_of, iterator_of, shared_loop
 from polyml.schedule.tree.bands import together
 
+UNEVEN = 2  # times as many iterations as a product has in a loop that it shares: strips of the one might be the whole of the other
+
 
 @dataclass(frozen=True)
 class SharedLoops:
-    """Which loops the nests of parts can share: no dependence between them moves along these.
+    """Which loops the nests of parts can share: no dependence between them moves along these, and none is much longer than a product's.
 
     dependences: { S[i] -> T[j] }, the ones that count.
+    sizes: values of parameters.
     adding: whether loops may be shared that carry updates of reductions, which are then not among the dependences.
-    _free, _single, _sources, _pairs, _shared: what is known, by the numbers of parts: how many loops may be shared, whether a loop
-        follows one iterator, the dependences from a part and between two of them, and whether they share a loop of each.
+    _free, _single, _lengths, _sources, _pairs, _shared: what is known, by the numbers of parts: how many loops may be shared, whether
+        a loop follows one iterator, its least and its greatest number of iterations, the dependences from a part and between two of
+        them, and whether they share a loop of each.
     """
 
     scop: Scop
     dependences: isl.UnionMap
+    sizes: Mapping[str, int]
     adding: bool = False
     _free: dict[int, int] = field(default_factory=dict)
     _single: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _lengths: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     _sources: dict[int, isl.UnionMap] = field(default_factory=dict)
     _pairs: dict[tuple[int, int], isl.UnionMap] = field(default_factory=dict)
     _shared: dict[tuple[int, int, int, int], bool] = field(default_factory=dict)
@@ -74,13 +81,38 @@ class SharedLoops:
         """Returns whether loop number `k` of both parts follows one iterator, and no dependence from one to the other moves along it."""
         key = part.number, part.given(k), other.number, other.given(k)
         if key not in self._shared:
-            self._shared[key] = self._is_single(part, k) and self._is_single(other, k)
+            self._shared[key] = self._is_single(part, k) and self._is_single(other, k) and self._fit(part, other, k)
             pairs = self.pairs(part, other) if self._shared[key] else None
             if pairs is not None and not pairs.is_empty():
                 loop = together([shared_loop(part.nests if part is other else (*part.nests, *other.nests), k)])
                 moving = (pairs.lex_lt_at_multi_union_pw_aff, pairs.lex_gt_at_multi_union_pw_aff)
                 self._shared[key] = all(found(loop).is_empty() for found in moving)
         return self._shared[key]
+
+    def _fit(self, part: Part, other: Part, k: int) -> bool:
+        """Returns whether no statement of two parts has UNEVEN times as many iterations of loop number `k` as a product of them."""
+        (least, most), (low, high) = self._length(part, k), self._length(other, k)
+        products = (ends for each, ends in ((part, least), (other, low)) if self._has_product(each))
+        return all(max(most, high) < UNEVEN * ends for ends in products)
+
+    def _has_product(self, part: Part) -> bool:
+        return any(may_be_contraction(self.scop.statements[name]) for name in part.names)
+
+    def _length(self, part: Part, k: int) -> tuple[int, int]:
+        """Returns the least and the greatest number of iterations that loop number `k` of a part has for its statements."""
+        key = part.number, part.given(k)
+        if key not in self._lengths:
+            found = [*self._lengths_of(part, k)]
+            self._lengths[key] = min(found, default=1), max(found, default=1)
+        return self._lengths[key]
+
+    def _lengths_of(self, part: Part, k: int) -> Iterator[int]:
+        for nest in part.nests:
+            for name in nest.names:
+                statement, iterator = self.scop.statements[name], iterator_of(nest.members[k], name, self.scop)
+                if iterator:
+                    domain = polyhedra.fix(statement.domain, self.sizes)
+                    yield polyhedra.length(domain, statement.iterators.index(iterator)) or 1
 
     def _is_single(self, part: Part, k: int) -> bool:
         """Returns whether loop number `k` of a part follows one iterator of each statement."""
