@@ -13,7 +13,7 @@ from polyml.codegen.passes.vectorize import vectorize
 from polyml.codegen.register_tiles import legal_tilings
 from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.machines import catalogue
-from polyml.model.core.reductions import reductions
+from polyml.model.core.reductions import Reduction, reductions
 from polyml.quasi_affine.affine import Affine, Compare, variable
 from tests.codegen.forms import check, layouts, programs
 from tests.codegen.histories import History
@@ -58,7 +58,10 @@ class Chosen(vectorizing._Vectorizer):
         self._chosen, self._shape = nest, shape
 
     def _best(self, nest):
-        return (self._shape, 0.0) if nest.chain[0] is self._chosen.chain[0] else None
+        is_chosen = (
+            nest.chain[0] is self._chosen.chain[0] and nest.shared == self._chosen.shared
+        )  # conditions of versions among them
+        return (self._shape, 0.0) if is_chosen else None
 
 
 def proposals(program, preset):
@@ -118,7 +121,16 @@ def _around_a_loop(write):
     return sample([text], [outer, Guard(Compare(">=", Affine(0)), ())], [inner], [Instance("S", (variable("s"), variable("a")))])
 
 
+def _by_the_distance():
+    """for a: for k: A[k + 1] += f(A[k - 2*a]): lanes of the loop over k are legal under a condition on a."""
+    a, k = (Loop(name, (Affine(0),), (variable("N") - 1,), 1, ()) for name in "ak")
+    text = Text("S", ("i0", "i1"), ("B", ["1 + i0"]), [("B", ["1 + i0"]), ("B", ["i0 - 2*i1"])])
+    reductions = {"S": Reduction("S", "B", "+", 0)}
+    return sample([text], [], [a], [replace(k, body=(Instance("S", (variable("k"), variable("a"))),))], reductions)
+
+
 @settings(max_examples=60, deadline=None)
+@example(_by_the_distance())
 @example(_around_a_loop("i0 + 2*i1"))
 @example(_around_a_loop("i0 - 3*i1"))
 @given(samples())
