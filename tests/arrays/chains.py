@@ -13,20 +13,18 @@ import random
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 import polyml
-from tests.arrays.differential import BATCH, defined
+from tests.arrays.differential import defined
+from tests.seed_batches import in_batches
 from tests.transformations import ALGEBRA, Tally, recording
 
-Checked = tuple[int, str, list[list[str]]]
+Checked = tuple[str, list[list[str]]]
 SIZES = "NMKL"
 _TYPES = ("f8", "f8", "f8", "f4", "i8", "i4", "c16")
 _EXTENTS = (1, 2, 3, 4, 7, 9, 20, 33)
@@ -201,33 +199,25 @@ def kind_of(note: str) -> str:
     return ordered if "`np.einsum(" in note else rewritten
 
 
-def checked(fp: str, seed: int) -> tuple[int, str, list[list[str]]]:
-    """The seed, "" or what is wrong with its program, and for each compilation what fired; the rules of algebra count as one more."""
+def checked(fp: str, seed: int) -> Checked:
+    """ "" or what is wrong with its program, and for each compilation what fired; the rules of algebra count as one more."""
     with recording() as seen:
         try:
             wrong, rules = check(generate(seed), fp)
         except Exception as problem:
             wrong, rules = f"{type(problem).__name__}: {problem}", Counter()
-    return seed, wrong, [*(sorted(each) for each in set(seen)), sorted(rules)]
+    return wrong, [*(sorted(each) for each in set(seen)), sorted(rules)]
 
 
 def campaign(programs: int, seed: int, fp: str, jobs: int = 1) -> tuple[list[str], Tally]:
     """What failed, and in how many programs each transformation and each kind of rewriting fired."""
     failed, tally = [], Tally()
-    for wrong, text, fired in _in_processes(partial(checked, fp), range(seed, seed + programs), jobs):
-        tally.add(fired, is_wrong=bool(text), is_hidden=False)
-        if text:
-            failed.append(f"seed {wrong}: {text}\n{generate(wrong).source}")
+    seeds, work = range(seed, seed + programs), partial(checked, fp)
+    for number, (wrong, fired) in zip(seeds, map(work, seeds)) if jobs == 1 else in_batches(work, seeds, jobs):
+        tally.add(fired, is_wrong=bool(wrong), is_hidden=False)
+        if wrong:
+            failed.append(f"seed {number}: {wrong}\n{generate(number).source}")
     return failed, tally
-
-
-def _in_processes(work: Callable[[int], Checked], seeds: Sequence[int], jobs: int) -> Iterator[Checked]:
-    if jobs == 1:
-        yield from map(work, seeds)
-        return
-    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            yield from pool.map(work, seeds[batch : batch + BATCH], chunksize=10)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import ml_dtypes
@@ -20,6 +18,7 @@ import numpy as np
 import polyml
 from polyml.errors import CompileError, PolymlError
 from tests.arrays.generate import ArrayProgram, generate
+from tests.seed_batches import in_batches
 from tests.texts import reading_back
 from tests.transformations import Tally, hides, recording
 
@@ -29,7 +28,6 @@ _BOUNDS = {"float16": 2e-2, "bfloat16": 0.16, "float32": 1e-4, "complex64": 1e-4
 _INEXACT = (
     "square exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh power sum mean var std prod dot matmul einsum".split()
 )
-BATCH = 500
 _SUMS = ("sum", "mean", "std", "var", "prod")
 
 
@@ -237,17 +235,13 @@ def main() -> int:
         return 0
     outcomes, reasons, tally = Counter(), Counter(), Tally()
     seeds = range(options.seed, options.seed + options.programs)
-    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
-        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-            for seed, (outcome, what, fired, hidden) in zip(
-                seeds[batch:], pool.map(partial(checked, target=options.target), seeds[batch : batch + BATCH], chunksize=10)
-            ):
-                outcomes[outcome] += 1
-                tally.add(fired, is_wrong=outcome == "failed", is_hidden=hidden)
-                if outcome == "failed":
-                    print(f"seed {seed} failed: {what}\n{generate(seed).source}", flush=True)
-                elif outcome != "ok":
-                    reasons[f"{outcome}: {what}"] += 1
+    for seed, (outcome, what, fired, hidden) in in_batches(partial(checked, target=options.target), seeds, options.jobs):
+        outcomes[outcome] += 1
+        tally.add(fired, is_wrong=outcome == "failed", is_hidden=hidden)
+        if outcome == "failed":
+            print(f"seed {seed} failed: {what}\n{generate(seed).source}", flush=True)
+        elif outcome != "ok":
+            reasons[f"{outcome}: {what}"] += 1
     print(dict(outcomes))
     for what, count in reasons.most_common(20):
         print(f"{count:6d} {what}")

@@ -6,15 +6,12 @@ import argparse
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 from tests.mixed.check import checked
 from tests.mixed.generate import mixed
+from tests.seed_batches import in_batches
 from tests.transformations import Tally
-
-BATCH = 500
 
 
 def main() -> int:
@@ -32,19 +29,14 @@ def main() -> int:
     start, kinds, totals, failed = time.monotonic(), Counter(), Counter(), 0
     tally = Tally()
     seeds = range(options.seed, options.seed + options.programs)
-    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
-        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-            outcomes = list(pool.map(checked, seeds[batch : batch + BATCH], chunksize=10))
-        for seed, outcome in zip(seeds[batch:], outcomes):
-            program = mixed(seed)
-            kinds.update(program.kinds)
-            totals.update({"ran compiled parts": outcome.parts > 0, "raised": outcome.raised})
-            tally.add(
-                outcome.fired, is_wrong=bool(outcome.difference), is_hidden=outcome.is_inexact, has_parts=outcome.has_boundary
-            )
-            if outcome.difference:
-                failed += 1
-                print(f"seed {seed}: {outcome.difference}", program.source, sep="\n", flush=True)
+    for seed, outcome in in_batches(checked, seeds, options.jobs):
+        program = mixed(seed)
+        kinds.update(program.kinds)
+        totals.update({"ran compiled parts": outcome.parts > 0, "raised": outcome.raised})
+        tally.add(outcome.fired, is_wrong=bool(outcome.difference), is_hidden=outcome.is_inexact, has_parts=outcome.has_boundary)
+        if outcome.difference:
+            failed += 1
+            print(f"seed {seed}: {outcome.difference}", program.source, sep="\n", flush=True)
     print(f"{options.programs} programs in {time.monotonic() - start:.0f} s: {failed} different")
     print(", ".join(f"{count} {what}" for what, count in totals.items()))
     print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))

@@ -6,12 +6,11 @@ import argparse
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 
 from tests.nasty.check import checked
 from tests.nasty.generate import nest
+from tests.seed_batches import in_batches
 
 BATCH = 50
 
@@ -30,15 +29,10 @@ def main() -> int:
         return 0
     start, found = time.monotonic(), []
     seeds = range(options.seed, options.seed + options.nests)
-    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
-        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-            for outcome in pool.map(partial(checked, budget_s=options.budget), seeds[batch : batch + BATCH]):
-                found.append(outcome)
-                if outcome.difference or outcome.seconds > options.budget:
-                    print(
-                        f"seed {outcome.seed}, {outcome.kind}: {outcome.seconds:.1f} s, {outcome.form} {outcome.difference}",
-                        flush=True,
-                    )
+    for seed, outcome in in_batches(partial(checked, budget_s=options.budget), seeds, options.jobs, BATCH, 1):
+        found.append(outcome)
+        if outcome.difference or outcome.seconds > options.budget:
+            print(f"seed {seed}, {outcome.kind}: {outcome.seconds:.1f} s, {outcome.form} {outcome.difference}", flush=True)
     wrong = [each for each in found if each.difference]
     late = [each for each in found if each.seconds > 2 * options.budget]
     over = sum(each.seconds > options.budget for each in found)

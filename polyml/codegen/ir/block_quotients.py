@@ -33,8 +33,7 @@ def _node(node: Node, multiples: Mapping[str, int], tiles: _Tiles) -> Node:
     if not isinstance(node, Loop):
         return with_body(node, tuple(_node(n, multiples, tiles) for n in node.body))
     lower, upper = (tuple(_straight(e, tiles) for e in bounds) for bounds in (node.lower, node.upper))
-    if node.step > 1 and not node.last:
-        multiples = {**multiples, node.var: divisor_of(replace(node, lower=lower), multiples)}
+    multiples = {**multiples, node.var: divisor_of(replace(node, lower=lower), multiples)}
     tile = _tile(lower, upper, multiples) if node.step == 1 else None
     if tile is not None:
         tiles = {**tiles, node.var: tile}

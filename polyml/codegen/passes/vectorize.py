@@ -34,9 +34,7 @@ TOLERANCE_AROUND = 1.01  # the same for tilings around loops of the body
 DISTRIBUTION_GAIN = 0.8  # distribution has to be this much cheaper, since statements that share a loop share data in near caches
 LINE_GAIN = 0.95  # vectors on cache lines have to be this much cheaper, since their code is larger
 MAX_COPIES = 128  # the most copies of a nest's body that a schedule may ask for
-FAR_VECTORS = (
-    3  # so many vectors apart iterations have lanes where the distance is an argument: nearer ones wait for pieces of stores
-)
+FAR_VECTORS = 3  # apart iterations have lanes, where the distance is an argument: nearer ones wait for pieces of stores
 SLOWER = 1.5  # a note is made if what a schedule asks for takes this many times as long as what would be done without it
 ACCESSES_LIMIT = 128  # the most accesses that run together, which bounds the size of the code
 

@@ -19,16 +19,26 @@ from math import prod
 
 import islpy as isl
 
-from polyml import polyhedra
 from polyml.machines.cpu import CpuMachine
-from polyml.model.core.scop import Scop, Statement
+from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
 from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.strips.column_blocks import ColumnBlocks, column_blocks
 from polyml.schedule.strips.groups import GAIN, Group, GroupSearch, groups
-from polyml.schedule.strips.row_nests import Part, RowNest, children_of, domain_of, in_rows, iterator_of, parts_of, shared_loop
+from polyml.schedule.strips.row_nests import (
+    Part,
+    RowNest,
+    children_of,
+    domain_of,
+    in_rows,
+    iterator_of,
+    length_of,
+    lengths_of,
+    parts_of,
+    shared_loop,
+)
 from polyml.schedule.strips.shared_loops import SharedLoops
 from polyml.schedule.tiling.contraction_axes import RowStrips
 from polyml.schedule.tree.bands import TILE, names_in, parallel_mark, together
@@ -144,7 +154,7 @@ class _StripLayout:
         """Returns the group in a loop over strips; None where strips do not pay, or all nests run in the tiles of one product."""
         nests, last = group.nests, group.depth - 1
         blocks = column_blocks(nests, group.depth, self.scop, self.dependences)
-        extents = [self._extent(nests, k) for k in range(group.depth)]
+        extents = [max(lengths_of(nests, k, self.scop, self.traffic.sizes), default=0) for k in range(group.depth)]
         rows = self._rows(group, extents, blocks)
         if not rows:
             return None
@@ -277,20 +287,7 @@ class _StripLayout:
             if may_be_contraction(statement):
                 shared = {position for member in nest.members[:depth] for position in iterators_of(member, statement.name)}
                 moving = [{k for k, c in enumerate(found[0]) if c} for found in statement.write.coefficients[:-1]]
-                yield max(1, prod(self._length(statement, k) for k in set().union(*moving) - shared))
-
-    def _extent(self, nests: Sequence[RowNest], k: int) -> int:
-        """Returns the most iterations that loop number `k` of the nests has."""
-        found = 0
-        for nest in nests:
-            for statement in map(self.scop.statements.__getitem__, nest.names):
-                (position,) = iterators_of(nest.members[k], statement.name)
-                found = max(found, self._length(statement, position))
-        return found
-
-    def _length(self, statement: Statement, position: int) -> int:
-        """Returns the most iterations that a loop of a statement has."""
-        return polyhedra.length(polyhedra.fix(statement.domain, self.traffic.sizes), position) or 0
+                yield max(1, prod(length_of(statement, k, self.traffic.sizes) for k in set().union(*moving) - shared))
 
     def _note(self, group: Group, rows: int, blocks: ColumnBlocks | None) -> str:
         names = sorted(name for nest in group.nests for name in nest.names)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyml import polyhedra
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
-from polyml.schedule.strips.row_nests import Part, domain_of, iterator_of, shared_loop
+from polyml.schedule.strips.row_nests import Part, domain_of, iterator_of, lengths_of, shared_loop
 from polyml.schedule.tree.bands import together
 
 UNEVEN = 2  # times as many iterations as a product has in a loop that it shares: strips of the one might be the whole of the other
@@ -102,17 +101,9 @@ class SharedLoops:
         """Returns the least and the greatest number of iterations that loop number `k` of a part has for its statements."""
         key = part.number, part.given(k)
         if key not in self._lengths:
-            found = [*self._lengths_of(part, k)]
+            found = [max(1, length) for length in lengths_of(part.nests, k, self.scop, self.sizes)]
             self._lengths[key] = min(found, default=1), max(found, default=1)
         return self._lengths[key]
-
-    def _lengths_of(self, part: Part, k: int) -> Iterator[int]:
-        for nest in part.nests:
-            for name in nest.names:
-                statement, iterator = self.scop.statements[name], iterator_of(nest.members[k], name, self.scop)
-                if iterator:
-                    domain = polyhedra.fix(statement.domain, self.sizes)
-                    yield polyhedra.length(domain, statement.iterators.index(iterator)) or 1
 
     def _is_single(self, part: Part, k: int) -> bool:
         """Returns whether loop number `k` of a part follows one iterator of each statement."""

@@ -62,9 +62,8 @@ def test_iterations_stay_for_all_small_tiles():
         assert list(iterations(made, {"N": 13})) == list(iterations(given, {"N": 13}))
 
 
-@pytest.mark.parametrize(
-    "step, shift, divisor, factor", product((1, 4, 6, 8), (0, 1, 3, 7, 9, -1, -5), (2, 4, 8, 12, 512), (1, 2, 3))
-)
+@pytest.mark.parametrize("step, shift", [*product((1, 4, 6, 8), (0, 1, 3, 7, 9, -1, -5))])
+@pytest.mark.parametrize("divisor, factor", [*product((2, 4, 8, 12, 512), (1, 2, 3))])
 def test_a_quotient_keeps_its_value_where_its_constant_is_rounded_down(step, shift, divisor, factor):
     e = floor_div(variable("t") * factor + shift, divisor) * 3 - variable("t")
     made = rounded(e, {"t": step})
