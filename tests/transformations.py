@@ -48,7 +48,7 @@ SELDOM_TOGETHER = {
     "running maximum",
     *OF_NESTS.values(),
 }
-LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
+LEAST, LEAST_PAIRS = 500, 10  # programs of 50,000 in which each fires, and each two
 PASS = "pass "  # before the names of passes that changed what they were given
 
 
@@ -211,7 +211,7 @@ class Tally:
         return "\n".join(lines)
 
     def rare(self) -> list[str]:
-        """What fired less often than it should in 100,000 programs."""
+        """What fired less often than it should in 50,000 programs."""
         single = [name for name in NAMES if self.fired[name] < LEAST]
         double = [
             f"{a} with {b}"

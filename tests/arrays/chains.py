@@ -51,11 +51,16 @@ class _Generator:
     def __init__(self, seed: int):
         self.rng, self.seed = random.Random(seed), seed
         self.shapes: dict[str, Shape] = {}
+        self.once: dict[str, Shape] = {}  # results of statements that a later one is to read, and none after it
         self.dtype = self.rng.choice(_TYPES)
 
     def program(self) -> ChainProgram:
         rng, lines, locals_ = self.rng, [], {}
         for _ in range(rng.randint(1, 3)):
+            if rng.random() < 0.6:
+                name, shape = f"p{len(lines)}", (rng.choice(SIZES), rng.choice(SIZES))
+                lines.append(f"{name} = {self.product(shape, 1)}")
+                self.once[name] = shape
             shape = tuple(rng.choice(SIZES) for _ in range(rng.choice((1, 1, 2, 2))))
             text = self.value(shape, rng.randint(1, 3))
             choice = rng.random()
@@ -104,6 +109,9 @@ class _Generator:
         return rng.choice(makers)(shape, depth - 1)
 
     def product(self, shape: Shape, depth: int) -> str:
+        name = next((name for name, own in self.once.items() if own[0] == shape[0]), None)
+        if name is not None and self.rng.random() < 0.7:
+            return f"({name} @ {self.value((self.once.pop(name)[1], *shape[1:]), depth)})"
         inner = self.rng.choice(SIZES)
         if len(shape) == 2:
             return f"({self.value((shape[0], inner), depth)} @ {self.value((inner, shape[1]), depth)})"

@@ -19,7 +19,7 @@ def test_random_programs_compute_what_numpy_computes(fp):
 def test_a_wrong_rule_is_found(monkeypatch):
     wrong = Rule("", "a.T.T", "a.T", {"a": (2,)}, bits=True)
     monkeypatch.setattr("polyml.frontend.algebra.rewrite.RULES", (wrong, *RULES))
-    assert any(chains.campaign(1, seed, "reassociate")[0] for seed in range(20, 30))
+    assert any(chains.campaign(1, seed, "reassociate")[0] for seed in range(50, 60))
 
 
 def test_notes_are_counted_by_what_was_done():

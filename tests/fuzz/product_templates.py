@@ -141,6 +141,26 @@ def depth_and_point(rng: random.Random) -> Made:
     return "\n".join(body), arrays(e, A="K,N,M", B="K,3", C="P,K", D="P,N,M")
 
 
+def added_to_elements(rng: random.Random) -> Made:
+    """A sum of products in a number, which is finally added to an element, or taken from it."""
+    e = any_element(rng)
+    rows = [("i", "range(N)"), *([("j", rng.choice(["range(N)", "range(i)", "range(i, N)"]))] if rng.random() < 0.7 else [])]
+    place = "C[i, j]" if len(rows) == 2 else rng.choice(["C[i, i]", "C[i, 0]"])
+    column = "j" if len(rows) == 2 else rng.choice(["i", "0"])
+    factors = rng.choice([f"A[i, k] * B[k, {column}]", f"A[i, k] * C[k, {column}]", "A[i, k] * A[i, k]", "A[i, k]"])
+    stop = rng.choice(["N", "N", column, "i"])
+    lines = [
+        f"s = {'0.0' if e[0] == 'f' else '0'}",
+        f"for k in range({stop}):",
+        f"    s {rng.choice(['+=', '+=', '-='])} {factors}",
+    ]
+    value = rng.choice(
+        [f"{place} + s", f"{place} - s", f"{place} - s", f"s + {place}", f"max({place} - s, B[i, 0])", f"{place} - s + B[i, i]"]
+    )
+    lines.append(f"{place} = {value}")
+    return "\n".join(["def kernel(A, B, C):", "    N = A.shape[0]", *nest(rows, lines)]), arrays(e, A="N,N", B="N,N", C="N,N")
+
+
 def symmetric_update(rng: random.Random) -> Made:
     e = any_element(rng)
     inclusive = rng.choice(["i + 1", "i"])

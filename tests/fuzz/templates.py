@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 from tests.fuzz.product_templates import (
+    added_to_elements,
     contraction,
     convolution,
     covariance,
@@ -216,5 +217,5 @@ TEMPLATES = (
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
     factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
     convolution, matvec_pair, doitgen, shortest_paths, alignment, folding, recursive_filter, transposition, triad,
-    doubling, masked, batched, several_loops, temporaries, other_shape,
+    doubling, masked, batched, several_loops, temporaries, other_shape, added_to_elements,
 )  # fmt: skip
