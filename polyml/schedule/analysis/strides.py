@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.model.core.scop import Access, Scop, Statement
-from polyml.polyhedra import iterator_coefficients
 
 
 def iterators_of(member: isl.UnionPwAff, name: str) -> list[int]:
     """Returns the positions of those iterators of the statement `name` on which the band member { S[i] -> [(e)] } depends."""
-    pieces = member.get_pw_aff_list()
-    found: set[int] = set()
-    for k in range(pieces.n_pw_aff()):
-        if pieces.get_at(k).domain().get_tuple_name() == name:
-            for coefficients in iterator_coefficients(pieces.get_at(k)):
-                found |= {i for i, c in enumerate(coefficients) if c}
-    return sorted(found)
+    value = polyhedra.expressions(member).get(name)
+    return [] if value is None else _positions(value)
+
+
+def positions_in(member: isl.UnionPwAff) -> dict[str, list[int]]:
+    """Returns, by statement, the positions of those of its iterators on which the band member { S[i] -> [(e)] } depends."""
+    return {name: _positions(value) for name, value in polyhedra.expressions(member).items()}
+
+
+def _positions(value: isl.PwAff) -> list[int]:
+    return sorted({i for piece in polyhedra.iterator_coefficients(value) for i, c in enumerate(piece) if c})
 
 
 def moves(access: Access, along: list[int], dims: slice = slice(None)) -> bool:

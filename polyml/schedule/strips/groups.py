@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from polyml.model.core.scop import Access, Role, Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
-from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, iterators_of, moves
+from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, moves
 from polyml.schedule.analysis.traffic import Traffic
+from polyml.schedule.strips.part_loops import PartLoops
 from polyml.schedule.strips.row_nests import Part, RowNest, shared_loop
 from polyml.schedule.strips.shared_loops import SharedLoops
 
@@ -67,15 +68,13 @@ class Group:
     def nests(self) -> list[RowNest]:
         return [nest for part in self.parts for nest in part.nests]
 
-    def whole(self, scop: Scop) -> set[str]:
+    def whole(self, loops: PartLoops) -> set[str]:
         """Returns the arrays that each strip accesses whole, since no access to them moves with the rows."""
-        last = self.depth - 1
         moving: set[str] = set()
         every: set[str] = set()
-        for nest in self.nests:
-            for name in nest.names:
-                along = iterators_of(nest.members[last], name)
-                found = [access for access in accesses(scop.statements[name]) if access.subscripts]
+        for part in self.parts:
+            for name, along in loops.positions(part, self.depth - 1).items():
+                found = [access for access in accesses(loops.scop.statements[name]) if access.subscripts]
                 every |= {access.array for access in found}
                 moving |= {access.array for access in found if moves(access, along)}
         return every - moving
@@ -108,9 +107,8 @@ class GroupSearch:
 
     def cuts_lines(self, group: Group) -> bool:
         """Returns whether the loop over rows goes along the last dimension of an array, so that strips share cache lines."""
-        return any(
-            moves(access, along, slice(-1, None)) for nest in group.nests for access, along in self._in_rows(nest, group.depth - 1)
-        )
+        last = group.depth - 1
+        return any(moves(access, along, slice(-1, None)) for part in group.parts for access, along in self._in_rows(part, last))
 
     def longest(self, parts: Sequence[Part]) -> Group:
         """Returns the longest group that begins with the first part, whose loops are in this order."""
@@ -118,7 +116,7 @@ class GroupSearch:
         for part in parts:
             orders = self.orders(part) if group.parts else (part,)
             ways = [self._fitted(group.parts, order) or (*group.parts, order) for order in orders]
-            grown = [made for way in ways if (made := self._with_part(replace(group, parts=way[:-1]), way[-1])) is not None]
+            grown = [made for way in ways if (made := self._with_part(group, way[:-1], way[-1])) is not None]
             if not grown:
                 break
             group = min(grown, key=lambda made: sum(self.traffic.of(p.names) for p in made.before))
@@ -133,18 +131,17 @@ class GroupSearch:
         if part.number not in self._orders:
             is_added = self.loops.adding and self.adds(part)
             last = len(part.nests[0].members) if is_added and part.nests[0].permutable else self.loops.free(part)
-            others = (k for k in range(1, last) if not self._counts_columns(part.nests[0], k))
+            others = (k for k in range(1, last) if not self._counts_columns(part, k))
             self._orders[part.number] = (part, *map(part.exchanged, others))
         return self._orders[part.number]
 
-    def _counts_columns(self, nest: RowNest, k: int) -> bool:
+    def _counts_columns(self, part: Part, k: int) -> bool:
         """Returns whether loop number `k` goes along the rows of an array, so that strips would cut these."""
-        return any(goes_to_neighbours(access, along) for access, along in self._in_rows(nest, k))
+        return any(goes_to_neighbours(access, along) for access, along in self._in_rows(part, k))
 
-    def _in_rows(self, nest: RowNest, k: int) -> Iterator[tuple[Access, list[int]]]:
-        """Yields the accesses of a nest to arrays that have rows, each with the positions of the iterators of loop number `k`."""
-        for name in nest.names:
-            along = iterators_of(nest.members[k], name)
+    def _in_rows(self, part: Part, k: int) -> Iterator[tuple[Access, list[int]]]:
+        """Yields the accesses of a part to arrays that have rows, each with the positions of the iterators of loop number `k`."""
+        for name, along in self.loops.loops.positions(part, k).items():
             yield from ((access, along) for access in accesses(self.scop.statements[name]) if len(access.subscripts) > 1)
 
     def _fitted(self, parts: Sequence[Part], part: Part) -> tuple[Part, ...]:
@@ -163,17 +160,19 @@ class GroupSearch:
             made.append(found)
         return (*made, part)
 
-    def _with_part(self, group: Group, part: Part) -> Group | None:
+    def _with_part(self, group: Group, others: tuple[Part, ...], part: Part) -> Group | None:
         """Returns the group with one more part; None where they cannot share a loop.
 
         Parts of the group that no other one needs, and that stand in the way, run before all strips.
+
+        others: the parts of the group, in orders in which they may share a loop with the new one.
         """
         if not part.nests:
             return None
-        parts, before = [*group.parts, part], [*group.before]
+        parts, before = [*others, part], [*group.before]
         depth = self.loops.depth(parts)
         while not depth:
-            others = parts[:-1]
+            others = tuple(parts[:-1])
             away = [p for p in others if not self.loops.depth([p, part])]
             alone = [p for p in away if not self.loops.needs(p, [o for o in others if o is not p])]
             if not alone or len(alone) == len(others):
@@ -181,7 +180,10 @@ class GroupSearch:
             before += alone
             parts = [p for p in parts if not any(p is a for a in alone)]
             depth = self.loops.depth(parts)
-        depth = min(self.loops.depth(parts[: k + 1]) for k in range(len(parts)))
+        if group.parts and len(parts) > len(group.parts) and all(one is other for one, other in zip(group.parts, parts)):
+            depth = min(group.depth, depth)
+        else:
+            depth = min(self.loops.depth(parts[: k + 1]) for k in range(len(parts)))
         return replace(group, parts=tuple(parts), before=tuple(before), depth=depth)
 
     def counted(self, group: Group) -> Group:
@@ -193,7 +195,7 @@ class GroupSearch:
                 users.setdefault(access.array, set()).add(statement.name)
         written = {self.scop.statements[name].write.array for name in names}
         several = {a: using for a, using in users.items() if sum(bool(using & {*nest.names}) for nest in group.nests) > 1}
-        moving = written - group.whole(self.scop)
+        moving = written - group.whole(self.loops.loops)
         shared = tuple(name for name in several if len(self.scop.arrays[name].shape) > 1 and name in moving)
         results = {result.array for result in self.scop.results}
         own = (name for name in shared if self.scop.arrays[name].role is Role.LOCAL and name not in results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby
 
 import islpy as isl
@@ -33,7 +33,7 @@ class RowNest:
     permutable: bool
     child: Tree | None
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         return polyhedra.set_names(self.domain)
 
@@ -122,7 +122,7 @@ class Part:
     number: int = -1
     outermost: int = 0
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         return [name for nest in self.nests for name in nest.names]
 

@@ -27,6 +27,7 @@ from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.strips.column_blocks import ColumnBlocks, column_blocks
 from polyml.schedule.strips.groups import GAIN, Group, GroupSearch, groups
+from polyml.schedule.strips.part_loops import PartLoops
 from polyml.schedule.strips.row_nests import (
     Part,
     RowNest,
@@ -90,9 +91,10 @@ def in_strips(
     given = top["sequence"] if "sequence" in top else [{"filter": str(schedule.get_domain()), "child": top}]
     machine, parallel, threads = limits
     traffic = Traffic(scop, sizes)
-    loops = (SharedLoops(scop, updates.kept if adds else updates.every, sizes, adds) for adds in (False, True))
+    known = PartLoops(scop, sizes)
+    loops = (SharedLoops(updates.kept if adds else updates.every, known, adds) for adds in (False, True))
     search, adding = (GroupSearch(scop, updates, traffic, threads if parallel else 0, shared) for shared in loops)
-    layout = _StripLayout(scop, updates.every, traffic, machine, threads if parallel else 1, parallel, lay_out)
+    layout = _StripLayout(known, updates.every, traffic, machine, threads if parallel else 1, parallel, lay_out)
     found_parts = (part for position, child in enumerate(given) for part in parts_of(child, position))
     parts = [replace(part, number=number) for number, part in enumerate(found_parts)]
     made: list[Part] = []
@@ -135,6 +137,7 @@ class _Strips:
 class _StripLayout:
     """The layout of groups in strips, with as many rows as the second cache holds.
 
+    loops: what is known of the loops of parts.
     dependences: { S[i] -> T[j] }, all of them.
     traffic: the bytes that nests move at the sizes of the call.
     threads: how many run the strips.
@@ -142,13 +145,17 @@ class _StripLayout:
     lay_out: as in `in_strips`.
     """
 
-    scop: Scop
+    loops: PartLoops
     dependences: isl.UnionMap
     traffic: Traffic
     machine: CpuMachine
     threads: int
     parallel: bool
     lay_out: _LayOut
+
+    @property
+    def scop(self) -> Scop:
+        return self.loops.scop
 
     def strips(self, group: Group) -> _Strips | None:
         """Returns the group in a loop over strips; None where strips do not pay, or all nests run in the tiles of one product."""
@@ -259,7 +266,7 @@ class _StripLayout:
         while rows > max(2, few // 2) and fresh * rows * 100 > FRESH_SHARE * group.moved * prod(extents):
             rows //= 2
         strips = prod(extents[:-1]) * -(-extents[-1] // rows)
-        again = sum(map(self.traffic.array_bytes, group.whole(self.scop)))
+        again = sum(map(self.traffic.array_bytes, group.whole(self.loops)))
         if again > self.machine.cache(3).size_bytes and (strips - 1) * again > group.separate - group.moved:
             return 0
         return rows
