@@ -119,6 +119,7 @@ QUICK = frozenset(
     schedule/strips/test_row_updates.py
     schedule/test_random_schedules.py
     schedule/tiling/test_contraction.py
+    schedule/tree/test_nodes.py
     systolic/folding/test_stalls.py
     systolic/mapping/test_parse.py
     systolic/program/test_text.py

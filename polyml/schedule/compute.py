@@ -41,7 +41,8 @@ from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
 from polyml.schedule.tiling.time_tiling import TimeTiles, tile_time, time_tiles
-from polyml.schedule.tree.text import parse_tree, print_tree
+from polyml.schedule.tree import nodes
+from polyml.schedule.tree.text import parse_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
@@ -370,7 +371,7 @@ class _Planner:
             plans.append({"filter": str(part.tree.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
         root = {"domain": str(whole.scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
-        made = isl.Schedule(print_tree(root))
+        made = nodes.schedule(root)
         try:
             self._check(made, whole)
             return made, notes

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, members_of, together
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 TILE = "tile_"  # the statement that stands for what is inside
 
@@ -60,8 +61,8 @@ def tile_loops(schedule: isl.Schedule, context: isl.Set) -> TileLoops | None:
             outer = {"mark": mark, "child": outer}
     domain = polyhedra.where_equal(schedule.get_domain(), members, names)
     return TileLoops(
-        isl.Schedule(print_tree({"domain": str(tiles), "child": outer})),
-        isl.Schedule(print_tree({"domain": str(domain), "child": inside})),
+        nodes.schedule({"domain": str(tiles), "child": outer}),
+        nodes.schedule({"domain": str(domain), "child": inside}),
         names,
         polyhedra.parameter_constraints(tiles, names),
     )

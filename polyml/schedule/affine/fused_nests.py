@@ -9,6 +9,7 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import POINT, outermost, together
 from polyml.schedule.tree.text import Tree
 
@@ -104,7 +105,7 @@ def is_flat(child: Tree | None) -> bool:
 
 
 def domain_of(group: FusedNests | Tree) -> isl.UnionSet:
-    return isl.UnionSet(group["filter"]) if isinstance(group, dict) else group.domain
+    return nodes.instances(group["filter"]) if isinstance(group, dict) else group.domain
 
 
 def is_forward(relation: isl.UnionMap, member: isl.UnionPwAff) -> bool:

@@ -21,8 +21,9 @@ from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.loop_roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import members_of, together
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 DEEP = 3  # members of a band that may be tiled
 
@@ -34,7 +35,7 @@ def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everythin
     """
     tree = parse_tree(str(schedule))
     fused = _fused(tree, _FusionCriteria(scop, dependences, everything))
-    return schedule if fused is tree else isl.Schedule(print_tree(fused))
+    return schedule if fused is tree else nodes.schedule(fused)
 
 
 class _FusionCriteria:
@@ -84,7 +85,7 @@ class _FusionCriteria:
         """Returns the group's instances { S[i] }, and the names of its statements."""
         text = group["filter"]
         if text not in self._groups:
-            instances = isl.UnionSet(text)
+            instances = nodes.instances(text)
             self._groups[text] = instances, polyhedra.set_names(instances)
         return self._groups[text]
 
@@ -237,7 +238,7 @@ def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) ->
     elif not _pays(first, second, shared, criteria, passes):
         return None
     inside = [*_inside(first, band), *_inside(second, other)]
-    both = isl.UnionSet(first["filter"]).union(isl.UnionSet(second["filter"]))
+    both = nodes.instances(first["filter"]).union(nodes.instances(second["filter"]))
     return {
         "filter": str(both),
         "child": {

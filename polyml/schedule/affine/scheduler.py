@@ -20,8 +20,9 @@ from polyml.schedule.affine.isl_options import isl_options
 from polyml.schedule.affine.shift import shift
 from polyml.schedule.affine.traffic_fusion import FusionSetting, join_passes
 from polyml.schedule.analysis.strides import iterators_of, jumps
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, Band, band_of, replace_band, rewrite_bands
-from polyml.schedule.tree.text import parse_tree, print_tree
+from polyml.schedule.tree.text import parse_tree
 
 OPERATIONS = 64_000  # isl operations for one form of a schedule, and OPERATIONS_PER_STATEMENT for each statement:
 OPERATIONS_PER_STATEMENT = 12_000  # what the kernels need. Beyond it isl's integers may grow, and an operation take 1 ms
@@ -264,7 +265,7 @@ def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.S
         return found
     below = parse_tree(str(schedule))["child"]["sequence"][number].get("child")  # isl does not see that other children have none
     tree = {"domain": str(schedule.get_domain().intersect(instances))}
-    return isl.Schedule(print_tree(tree if below is None else {**tree, "child": below}))
+    return nodes.schedule(tree if below is None else {**tree, "child": below})
 
 
 def _names(schedule: isl.Schedule) -> frozenset[str]:

@@ -19,8 +19,9 @@ from polyml import polyhedra
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
 from polyml.schedule.legality.check import is_legal
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import members_of, names_in, together
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 
 def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
@@ -34,7 +35,7 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
     shifted = _shifted(tree, scop)
     if shifted is tree:
         return schedule
-    made = isl.Schedule(print_tree(shifted))
+    made = nodes.schedule(shifted)
     return made if is_legal(made, scop, dependences) else schedule
 
 
@@ -69,8 +70,8 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
     *outer, last = members_of(node)
     for first, second in combinations(loops, 2):
         earlier, later = parts[first], parts[second]
-        moved = polyhedra.plus(last.intersect_domain(isl.UnionSet(later["filter"])), 1)
-        moved = last.subtract_domain(isl.UnionSet(later["filter"])).union_add(moved)
+        moved = polyhedra.plus(last.intersect_domain(nodes.instances(later["filter"])), 1)
+        moved = last.subtract_domain(nodes.instances(later["filter"])).union_add(moved)
         loop = members_of(later["child"])[0].union_add(members_of(earlier["child"])[0])
         if not _share(earlier, later, together([*outer, moved, loop]), scop):
             continue
@@ -89,7 +90,7 @@ def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
 
     loop: { S[i] -> [(e)] }, the new loop for the statements of both.
     """
-    both = isl.UnionSet(earlier["filter"]).union(isl.UnionSet(later["filter"]))
+    both = nodes.instances(earlier["filter"]).union(nodes.instances(later["filter"]))
     order = [{"filter": later["filter"]}, {"filter": earlier["filter"]}]
     band = {"schedule": str(together([loop])), "permutable": 1, "coincident": [0], "options": "{ separate[0] }"}
     return {"filter": str(both), "child": {**band, "child": {"sequence": order}}}

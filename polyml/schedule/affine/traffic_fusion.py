@@ -40,8 +40,9 @@ from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.legality.check import only_updated
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import POINT, TILE, members_of, parallel_mark, together
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 OPERATIONS = 200_000  # isl operations for the choice
 ONE_THREAD = 0.55  # of memory's bandwidth
@@ -83,7 +84,7 @@ def join_passes(
             changed = fusion.node(tree, ())
     except polyhedra.BudgetExceeded as problem:
         return schedule, (f"one pass over an array for several nests: given up ({problem})",)
-    return (schedule if changed is tree else isl.Schedule(print_tree(changed))), tuple(fusion.notes)
+    return (schedule if changed is tree else nodes.schedule(changed)), tuple(fusion.notes)
 
 
 class _TrafficFusion:
@@ -120,7 +121,7 @@ class _TrafficFusion:
 
     def _group(self, child: Tree) -> FusedNests | Tree:
         """Returns a child of a sequence as a nest that may be fused; the child itself where it is too deep or a contraction."""
-        band, domain = child.get("child", {}), isl.UnionSet(child["filter"])
+        band, domain = child.get("child", {}), nodes.instances(child["filter"])
         if "schedule" not in band or "options" in band:
             return child
         members, names = members_of(band), polyhedra.set_names(domain)

@@ -12,6 +12,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.scop import Scop, Statement
 from polyml.schedule.analysis.strides import iterators_of
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import POINT, members_of, names_in, outermost, together
 from polyml.schedule.tree.text import Tree
 
@@ -79,7 +80,7 @@ def nests_of(
     child = node.get("child")
     if child is not None and any("child" in part for part in child.get("sequence", ())) and all(flags):
         for part in child["sequence"]:
-            inside = domain.intersect(isl.UnionSet(part["filter"]))
+            inside = domain.intersect(nodes.instances(part["filter"]))
             here = tuple(m.intersect_domain(inside) for m in members)
             below = part.get("child")
             if below is None or "schedule" in below:
@@ -101,7 +102,7 @@ def in_one_pass(domain: isl.UnionSet, node: Tree | None) -> list[tuple[isl.Union
     inside = node["child"].get("child", {})
     if "sequence" not in inside:
         return [(domain, inside["child"])] if inside.get("mark") == POINT else [(domain, node)]
-    parts = [(domain.intersect(isl.UnionSet(part["filter"])), part.get("child")) for part in inside["sequence"]]
+    parts = [(domain.intersect(nodes.instances(part["filter"])), part.get("child")) for part in inside["sequence"]]
     return [(where, part["child"] if part is not None and part.get("mark") == POINT else part) for where, part in parts]
 
 
@@ -141,7 +142,7 @@ def parts_of(tree: Tree, position: int) -> Iterator[Part]:
 
     position: that of the child in the sequence.
     """
-    domain = isl.UnionSet(tree["filter"])
+    domain = nodes.instances(tree["filter"])
     found = [nest for where, node in in_one_pass(domain, tree.get("child")) for nest in nests_of(where, node, (), (), True)]
     if None in found:
         yield Part(tree, (), position)
@@ -197,7 +198,7 @@ def _shared_rows(parts: Sequence[Tree]) -> Tree:
 
 def _own_loops(part: Tree) -> RowNest:
     """Returns a child of a sequence that is a band, with what is below it, as one nest."""
-    domain, band = isl.UnionSet(part["filter"]), part["child"]
+    domain, band = nodes.instances(part["filter"]), part["child"]
     members = tuple(member.intersect_domain(domain) for member in members_of(band))
     flags = tuple(map(bool, band.get("coincident", [0] * len(members))))
     return RowNest(domain, members, flags, bool(band.get("permutable")), band.get("child"))

@@ -42,8 +42,9 @@ from polyml.schedule.strips.row_nests import (
 )
 from polyml.schedule.strips.shared_loops import SharedLoops
 from polyml.schedule.tiling.contraction_axes import RowStrips
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import TILE, names_in, parallel_mark, together
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
 LEAST_SHARE = 15  # percent of it that is handed on at least
@@ -115,7 +116,7 @@ def in_strips(
         return Stripped(None)
     children = list(children_of(made, given, parts))
     child = children[0]["child"] if len(children) == 1 else {"sequence": children}
-    return Stripped(isl.Schedule(print_tree({**tree, "child": child})), tuple(notes), blocked)
+    return Stripped(nodes.schedule({**tree, "child": child}), tuple(notes), blocked)
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ class _StripLayout:
             "domain": str(self.scop.domain.intersect(domain_of(nests))),
             "child": {"sequence": [nest.inside(last) for nest in nests]},
         }
-        inner, notes = self.lay_out(strips, isl.Schedule(print_tree(order)))
+        inner, notes = self.lay_out(strips, nodes.schedule(order))
         inside = parse_tree(str(inner))["child"]
         if "sequence" not in inside and not several:
             inside = {"sequence": [{"filter": str(domain_of(nests)), "child": inside}]}

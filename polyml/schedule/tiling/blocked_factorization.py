@@ -24,8 +24,9 @@ from polyml.model.core.reductions import Reduction, relaxed_validity
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.loop_roles import LoopRole, loop_role
 from polyml.schedule.analysis.strides import is_same_element, iterators_of
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, POINT, TILE, Band, band_of
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 PartPlan = Callable[[isl.UnionSet], tuple[isl.Schedule, tuple[str, ...]]]
 SLAB = "slab"  # the parameter of a part: where its slab begins
@@ -314,7 +315,7 @@ def in_slabs(component: isl.Schedule, found: Slabs, plan: PartPlan) -> tuple[isl
         schedules.append(schedule)
         notes += (f"  {', '.join(sorted(polyhedra.set_names(instances)))}", *(f"    {note}" for note in decided))
     tree = {"domain": str(component.get_domain()), "child": _around_parts(found, schedules)}
-    return isl.Schedule(print_tree(tree)), notes
+    return nodes.schedule(tree), notes
 
 
 def _around_parts(found: Slabs, schedules: Sequence[isl.Schedule]) -> Tree:
@@ -356,7 +357,7 @@ def _without_slab(node: Tree, at: isl.UnionSet) -> Tree:
     """
     made = {**node}
     if "filter" in node:
-        made["filter"] = str(_at_slab(isl.UnionSet(node["filter"]), at))
+        made["filter"] = str(_at_slab(nodes.instances(node["filter"]), at))
     if "schedule" in node:
         made["schedule"] = _band_at_slab(node["schedule"], at)
     if "child" in node:
@@ -372,7 +373,7 @@ def _band_at_slab(text: str, at: isl.UnionSet) -> str:
 
     at: { S[i] : the slab of S[i] begins at SLAB }.
     """
-    times = isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff(text))
+    times = isl.UnionMap.from_multi_union_pw_aff(nodes.values(text))
     if any(SLAB in polyhedra.used_parameters(piece) for piece in polyhedra.pieces(times)):
         times = times.intersect_domain(at)
     found = [isl.UnionMap.from_map(polyhedra.without_parameter(piece, SLAB)) for piece in polyhedra.pieces(times)]

@@ -27,8 +27,9 @@ from polyml.schedule.tiling.blocking import BlockingSetting, Blocks, Contraction
 from polyml.schedule.tiling.companions import Contraction, begins_and_ends, companion, ends_of_depth, in_one_block
 from polyml.schedule.tiling.contraction_axes import ContractionShape, LayoutSetting, contraction_shape
 from polyml.schedule.tiling.contraction_tree import band_node, filter_text, members_of_band, origin_of
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, names_in
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 _NestKey = tuple[str, tuple[str, ...], frozenset[str]]  # a statement, its free loops, those of them that carry no dependence
 _Members = tuple[dict[str, "str | None"], ...]  # of bands: statement -> the iterator that the member follows
@@ -58,7 +59,7 @@ def map_contractions(
             made = layout.tree(tree, tuple(scop.statements), setting.around)
             if made is tree:
                 return None
-            order, more = others(isl.Schedule(print_tree(made)))
+            order, more = others(nodes.schedule(made))
             proved = is_legal(order, scop, dependences, reductions) and is_parallel(order, scop, dependences, reductions)
             result = _LaidOut(order, proved, tuple(layout.notes), more, layout.found)
             if proved or not layout.has_diagonal:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-import islpy as isl
-
 from polyml import polyhedra
 from polyml.model.core.scop import Statement
 from polyml.schedule.tiling.blocked_factorization import SLAB
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.text import Tree, tuple_text
 
 
@@ -47,7 +46,7 @@ def members_of_band(node: Tree) -> list[dict[str, str | None]]:
 
 @lru_cache(maxsize=256)
 def _members_of(text: str) -> list[dict[str, str | None]]:
-    return polyhedra.member_iterators(isl.MultiUnionPwAff(text))
+    return polyhedra.member_iterators(nodes.values(text))
 
 
 def filter_text(statements: Sequence[Statement]) -> str:

@@ -16,8 +16,9 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
 from polyml.schedule.affine.scheduler import stays
 from polyml.schedule.analysis.loop_roles import LoopRole, loop_role
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, PARALLEL, POINT, TILE, Band, band_of, reorder, scaled_floor, statements_of, together
-from polyml.schedule.tree.text import Tree, print_tree, tuple_text
+from polyml.schedule.tree.text import Tree, tuple_text
 
 SHORT = 64  # iterations of a loop at most
 STRIP = 32  # iterations a thread takes at a time
@@ -53,7 +54,7 @@ def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, p
         strip = scaled_floor(Band(band.members[depth : depth + 1], (True,), True), [STRIP])
         tree = {"mark": POINT, "child": tree}
         tree = {"mark": PARALLEL if parallel else TILE, "child": {**_band(strip, 0, 1), "child": tree}}
-    return isl.Schedule(print_tree({"domain": str(scop.domain), "child": tree}))
+    return nodes.schedule({"domain": str(scop.domain), "child": tree})
 
 
 def _has_cycle(dependences: Dependences) -> bool:
@@ -80,7 +81,7 @@ def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
     """
     members = band.members[first:stop]
     if where is not None:
-        members = tuple(m.intersect_domain(isl.UnionSet(where)) for m in members)
+        members = tuple(m.intersect_domain(nodes.instances(where)) for m in members)
     flags = [int(c) for c in band.coincident[first:stop]]
     return {"schedule": str(together(members)), "permutable": 1, "coincident": flags}
 

@@ -25,8 +25,9 @@ from polyml.model.core.scop import Role, Scop, Statement
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import accesses, iterators_of
 from polyml.schedule.analysis.traffic import Traffic
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, members_of
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' barriers; for one thread, twice its second cache
 ALONE_SHARE = 50  # percent of the second cache that a chunk's rows of them fill for one thread; several fill theirs: fewer barriers
@@ -132,12 +133,12 @@ def in_chunks(
     if not notes:
         return Chunked(None, (), sized)
     child = made[0]["child"] if len(made) == 1 else {"sequence": made}
-    return Chunked(isl.Schedule(print_tree({**tree, "child": child})), tuple(notes), True)
+    return Chunked(nodes.schedule({**tree, "child": child}), tuple(notes), True)
 
 
 def _nest(part: Tree, scop: Scop) -> _RowNest | None:
     """Returns a node of the outermost sequence as a nest over rows; None where it has no loop over rows or may be a contraction."""
-    domain = isl.UnionSet(part["filter"])
+    domain = nodes.instances(part["filter"])
     statements = [scop.statements[name] for name in polyhedra.set_names(domain)]
     band = _loops(part.get("child", {}))
     if band is None or any(map(may_be_contraction, statements)):

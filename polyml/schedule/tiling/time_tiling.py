@@ -31,8 +31,9 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.strides import iterators_of
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, PARALLEL, POINT, TILE, Band, band_of, floor, together
-from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+from polyml.schedule.tree.text import Tree, parse_tree
 
 SLOPES = range(5)  # elements per time step by which a hyperplane may be skewed
 SHARE = 75  # percent of the cache that a tile's data fill
@@ -134,7 +135,7 @@ def tile_time(component: isl.Schedule, found: TimeTiles, *, parallel: bool) -> t
     inside = {"mark": PARALLEL if parallel else TILE, "child": _loop(tiles[0], True, inside)}
     waves = {"mark": TILE, "child": _loop(tiles[0].add(tiles[1]), False, inside)}
     domain = component.get_domain()
-    made = isl.Schedule(print_tree({"domain": str(domain), "child": waves}))
+    made = nodes.schedule({"domain": str(domain), "child": waves})
     return made, (f"{', '.join(sorted(polyhedra.set_names(domain)))}: {found}",)
 
 
@@ -150,11 +151,7 @@ def _whole(node: Tree) -> Tree:
     Tests inside the loop cost less than copies of its code for each set of statements.
     """
     made = {**node}
-    if (
-        "schedule" in node
-        and "options" not in node
-        and len(polyhedra.set_names(isl.MultiUnionPwAff(node["schedule"]).domain())) > 1
-    ):
+    if "schedule" in node and "options" not in node and len(polyhedra.set_names(nodes.values(node["schedule"]).domain())) > 1:
         made["options"] = "{ atomic[x] }"
     if "child" in node:
         made["child"] = _whole(node["child"])

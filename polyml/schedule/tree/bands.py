@@ -10,6 +10,7 @@ from typing import TypeVar
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.schedule.tree import nodes
 from polyml.schedule.tree.text import Tree
 
 NODE = isl.schedule_node_type
@@ -61,12 +62,12 @@ def members_of(band: Tree) -> list[isl.UnionPwAff]:
 @lru_cache(maxsize=256)
 def names_in(filter_: str) -> tuple[str, ...]:
     """Returns the names of the statements in the text of a filter { S[i] : ... }."""
-    return tuple(polyhedra.set_names(isl.UnionSet(filter_)))
+    return tuple(polyhedra.set_names(nodes.instances(filter_)))
 
 
 @lru_cache(maxsize=256)
 def _members(text: str) -> tuple[isl.UnionPwAff, ...]:
-    partial = isl.MultiUnionPwAff(text)
+    partial = nodes.values(text)
     return tuple(partial.get_at(k) for k in range(len(partial)))
 
 
