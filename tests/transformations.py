@@ -25,11 +25,11 @@ ALGEBRA = ("shared value", "joined value", "ordered einsum", "rewritten algebra"
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "versions by distance", "scan", "parallel", "part boundary",
     "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "sums over strips", "in place",
-    "masked sum", "running maximum", "companions", "reshaped copy", *ALGEBRA,
+    "masked sum", "running maximum", "companions", "reshaped copy", "sizes alike", *ALGEBRA,
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
-    "symmetric_results": "symmetric result", "copy_coalescing": "in place",
+    "symmetric_results": "symmetric result", "copy_coalescing": "in place", "alike_sizes": "sizes alike",
     "reshaped_copies": "reshaped copy",
 }  # fmt: skip
 # what has nothing to do with most others, so that pairs with it are not asked for

@@ -18,10 +18,11 @@ from polyml.api.function import KernelFunction
 from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArrayType
 from polyml.machines.cpu import CpuMachine
+from polyml.model.core.call_interface import NEAR
 from polyml.reading.input_limits import shown
 from polyml.reading.userfiles import called, reason
 from polyml.runtime.calling import signature as python_signature
-from polyml.runtime.storage.size_classes import NEAR, Sizes
+from polyml.runtime.storage.size_classes import Sizes
 from polyml.source import short_name
 
 if TYPE_CHECKING:

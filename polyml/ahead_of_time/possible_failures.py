@@ -8,8 +8,7 @@ import islpy as isl
 
 from polyml.ahead_of_time.call_signature import CallSignature, SizeExtent
 from polyml.model.core.call_interface import Parameter
-from polyml.model.core.scop import Check
-from polyml.pipeline.size_guards import OTHER_FORM
+from polyml.model.core.scop import OTHER_FORM, Check
 from polyml.polyhedra import BudgetExceeded, budget
 
 _OPERATIONS = 200_000  # of isl, after which a test counts as one that can fail

@@ -94,7 +94,7 @@ class Specialised(KernelFunction):
         if chosen.artifact is None or not chosen.is_sized:
             forms[None] = sizes
         elif not all(a.holds(extents) for a in chosen.made.relations):
-            return self._form(replace(wanted, sizes=replace(forms[sizes.limits], is_related=False)))
+            return self._form(replace(wanted, sizes=replace(forms[sizes.limits], others=chosen.made.relations)))
         return chosen
 
     def _form(self, wanted: Request) -> Specialisation:

@@ -13,6 +13,7 @@ from polyml.codegen.analysis.integer_ranges import LeavesRange
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.config import Options
 from polyml.errors import NotAffineError
+from polyml.model.core.call_interface import SizeRelation
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
 from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
@@ -21,7 +22,6 @@ from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided, in_blocks
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
 

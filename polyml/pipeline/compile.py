@@ -158,8 +158,9 @@ def compile(
     runner = PassRunner()
     of_sizes = sizes if given is None else dict(given.sizes) or None
     with dumps(options, kernel.name, runner.made):
+        alike = wanted.alike and given is None
         transform = (given is not None or options.schedule == "auto") and not aliased
-        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes, wanted.machine), runner)
+        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes, wanted.machine, alike), runner)
         if given is not None and not aliased:
             related = given.related if sizes is None or sizes.is_related else ()  # else these sizes are not so related
             made = compiled_as_given(given, model, wanted, related, runner, emits)
@@ -198,7 +199,7 @@ def schedule_of(kernel: syntax.Kernel, wanted: CompileRequest, start: str, alone
         tree = model.scop.schedule
         related: tuple[str, ...] = ()
     else:
-        compiled = compile(kernel, wanted)
+        compiled = compile(kernel, replace(wanted, alike=False))  # a user's schedule is for calls of all sizes
         model = form_of({*compiled.scop.statements}, model, options, runner)
         sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
         related = tuple(map(str, compiled.artifact.relations))

@@ -13,6 +13,7 @@ from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.addresses import ArrayArguments
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.machines import cpu
+from polyml.model.core.call_interface import SizeRelation
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
@@ -20,7 +21,6 @@ from polyml.pipeline.size_guards import guarded
 from polyml.pipeline.stages import CompileRequest, Model
 from polyml.polyhedra import budget
 from polyml.runtime.loading.assemble import Assembler
-from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script.schedule import NOTHING, OBJECTS
 
@@ -98,9 +98,11 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
     """
     wanted, options = call.wanted, call.wanted.options
     machine = wanted.machine
-    sized = scheduled.sized or candidate.model.expands or candidate.model.chosen_by_sizes
+    scop = candidate.model.scop
+    sized = scheduled.sized or candidate.model.expands or candidate.model.chosen_by_sizes or bool(scop.related)
     related = call.related if scheduled.related else ()
-    scop = guarded(candidate.model.scop, scheduled, sized, wanted.sizes, related)
+    scop = guarded(scop, scheduled, sized, wanted.sizes, related)
+    related = scop.related + related
     known = {
         "machine": machine, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,
         "scop": scop, "fp": options.fp, "arrays": candidate.model.scop.arrays.values(),
@@ -118,7 +120,11 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
         with Assembler(cpu.usable_cores() - 1, cpu=machine.cpu_name, features=machine.features) as assembler:
             groups = builder.Groups(assembler.add) if emits == OBJECTS else None
             units = () if emits == NOTHING else _emitted(program, groups, call, runner)
-    notes, sizes = scheduled.notes, call.typical if scheduled.sized else None
+    sizes = call.typical if scheduled.sized else None
+    notes = (
+        *scheduled.notes,
+        *([f"for calls with {', '.join(r.fact for r in related)}; other code runs others"] if related else []),
+    )
     return Generated(candidate.model, scheduled.tree, program, units, assembler, notes, sized, related, sizes)
 
 

@@ -11,12 +11,12 @@ import islpy as isl
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.errors import ScheduleError
 from polyml.frontend import syntax
+from polyml.model.core.call_interface import SizeRelation
 from polyml.pass_manager import Pass
 from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import CompileRequest, Model, ModelRequest, form_of, modelled
 from polyml.polyhedra import BudgetExceeded
-from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script import printer
 from polyml.schedule.script.file import Saved, check_name, tree_of
@@ -146,7 +146,7 @@ def _relations_of(problem: Problem) -> tuple[SizeRelation, ...]:
             each = SizeRelation.parse(text)
         except ValueError:
             raise ScheduleError(f"the schedule is damaged: `{text}` relates no sizes") from None
-        if not {(each.name, each.dim), (each.other, each.dim)} <= known:
+        if not {(each.name, each.dim), (each.other, each.other_dim)} <= known:
             raise ScheduleError(f"the schedule is for other sizes: `{problem.scop.name}` has none of `{text}`")
         found.append(each)
     return tuple(found)

@@ -41,13 +41,13 @@ from polyml.model.lowering.complex_parts import in_parts
 from polyml.model.lowering.extract import to_scop
 from polyml.model.lowering.parameters import without_value_arguments
 from polyml.model.lowering.resolve import resolve
+from polyml.model.nest_passes import alike_sizes, equal_sizes
 from polyml.model.nest_passes.block_argmax import in_blocks
 from polyml.model.nest_passes.copy_coalescing import coalesce
 from polyml.model.nest_passes.elements.array_contraction import contracted
 from polyml.model.nest_passes.elements.in_place_sums import added_in_place
 from polyml.model.nest_passes.elements.symmetric_results import halved
 from polyml.model.nest_passes.elements.update_chains import joined
-from polyml.model.nest_passes.equal_sizes import unified
 from polyml.model.nest_passes.forward_substitution import forward
 from polyml.model.nest_passes.inline_arrays import contract
 from polyml.model.nest_passes.narrow_counters import counters_in_64_bits, with_steps_added
@@ -153,7 +153,8 @@ RESOLVE = Pass(
 
 # Nest -> Nest
 WRITTEN = (  # the nest as it is written, whose accesses are tested at entry
-    Pass("equal_sizes", unified, "first: fewer parameters for all that follows, the tests at entry among them"),
+    Pass("equal_sizes", equal_sizes.unified, "first: fewer parameters for all that follows, the tests at entry among them"),
+    Pass("alike_sizes", alike_sizes.unified, "after equal_sizes: of sizes that may differ", takes=("extents",), only="disjoint"),
 )
 NEST_PASSES = (  # disjoint: arrays do not overlap
     Pass(

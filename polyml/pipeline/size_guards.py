@@ -8,12 +8,10 @@ from dataclasses import replace
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.call_interface import Parameter
-from polyml.model.core.scop import Check, Scop
-from polyml.runtime.storage.size_classes import SizeRelation, Sizes, size_relations
+from polyml.model.core.call_interface import Parameter, SizeRelation, size_relations
+from polyml.model.core.scop import OTHER_FORM, Check, Scop
+from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.compute import Scheduled
-
-OTHER_FORM = "a size of another form"  # what such a test finds
 
 
 def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
@@ -51,9 +49,7 @@ def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, 
         scop = _with_check(scop, _sizes_check(scop, sizes))
     if scheduled.related and related:
         return _with_related(scop, related)
-    if sizes is not None and not sizes.is_related:
-        return _for_others(scop, related_sizes(scop, replace(sizes, is_related=True)))
-    return scop
+    return scop if sizes is None or not sizes.others else _for_others(scop, sizes.others)
 
 
 def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
@@ -91,13 +87,17 @@ def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
 def _with_related(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
     """Returns the SCoP for calls in which the relations between sizes hold, with a test at entry that fails for other calls."""
     holds = _holds(scop, related)
-    return replace(_with_check(scop, _usual(scop, holds.complement())), usual=holds)
+    usual = holds if scop.usual is None else scop.usual.intersect(holds)
+    return replace(_with_check(scop, _usual(scop, holds.complement())), usual=usual)
 
 
 def _for_others(scop: Scop, related: tuple[SizeRelation, ...]) -> Scop:
     """Returns the SCoP with a test at entry that fails where all the relations between sizes hold, for which there is other
-    code.
+    code; without that test where the SCoP does not depend on these sizes.
     """
+    known = {(array, dim) for _, array, dim in _sizes(scop)}
+    if not all({(r.name, r.dim), (r.other, r.other_dim)} <= known for r in related):
+        return scop
     return _with_check(scop, _usual(scop, _holds(scop, related)))
 
 
@@ -110,7 +110,7 @@ def _with_check(scop: Scop, check: Check) -> Scop:
 def _holds(scop: Scop, related: tuple[SizeRelation, ...]) -> isl.Set:
     """Returns the set of sizes for which the relations hold, such as [N, M] -> { : N = M + 1 }."""
     names = {(array, dim): p.name for p, array, dim in _sizes(scop)}
-    facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
+    facts = [(names[a.name, a.dim], names[a.other, a.other_dim], a.difference) for a in related]
     space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
     equal = " and ".join(f"{name} = {other} + {difference}" for name, other, difference in facts)
     return isl.Set(f"[{space}] -> {{ : {equal} }}")

@@ -40,6 +40,7 @@ class CompileRequest:
     aliased: whether arguments may share memory, so that the source's order is kept exactly.
     sizes: the sizes of the call, by which tiles are chosen; None: the code is for all sizes alike.
     machine: the processor that the code is for.
+    alike: whether sizes that are equal in the call may be taken to be equal before there is a schedule.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -48,6 +49,7 @@ class CompileRequest:
     aliased: bool = False
     sizes: Sizes | None = None
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
+    alike: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class ModelRequest:
     transform: whether another order than the source's is looked for.
     sizes: the sizes of the call with the limits between which the code is used, or just {parameter: value}; None: not known.
     machine: the processor that code is made for.
+    alike: whether sizes that are equal in the call may be taken to be equal, so that other calls need another model.
     """
 
     options: Options
@@ -66,6 +69,13 @@ class ModelRequest:
     transform: bool = True
     sizes: Sizes | Mapping[str, int] | None = None
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
+    alike: bool = False
+
+    @property
+    def extents(self) -> dict[tuple[str, int], int] | None:
+        """Returns the extents of arrays by which sizes are taken to be equal; None where none are."""
+        may = self.alike and self.transform and not self.aliased and isinstance(self.sizes, Sizes) and self.sizes.is_related
+        return extents_of(self.sizes) if may and isinstance(self.sizes, Sizes) else None
 
 
 @dataclass(frozen=True)
@@ -155,7 +165,7 @@ def _rewritten(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted:
 
 def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:
     """Returns the SCoP of a typed kernel, after all passes of the stage "domain", which come before dependences are looked for."""
-    scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner)
+    scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner, extents=wanted.extents)
     return runner.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
 
 
@@ -190,17 +200,25 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
     return Model(typed, scop, found, free, typical, expands, unknown=unknown, notes=notes)
 
 
-def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", runner: PassRunner | None = None) -> Scop:
+def extract(
+    kernel: syntax.Kernel,
+    *,
+    aliased: bool = False,
+    fp: str = "strict",
+    runner: PassRunner | None = None,
+    extents: Mapping[tuple[str, int], int] | None = None,
+) -> Scop:
     """Returns the SCoP of a typed kernel, before any pass on SCoPs.
 
     aliased: whether arguments may share memory; values are then read exactly where the source reads them. Only the source's order
         is right for such a SCoP, since its dependences do not tell which elements are the same.
     fp: the floating-point setting, as in `Options`.
     runner: runs the passes; None: a new one.
+    extents: by array and dimension, in the call by which sizes are taken to be equal; None: none are.
     Raises NotAffineError, with the location, for a bound, subscript or allocation that is not affine.
     """
     runner = runner or PassRunner()
-    known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict"}
+    known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict", "extents": extents}
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
     nest = runner.run(passes.RESOLVE, real, aliased=aliased, stage="domain")
     known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")

@@ -111,6 +111,13 @@ def same_shapes(A, B, C):
     C[:] = A + B
 
 
+def sizes_apart(A, B):
+    for i in range(A.shape[0]):
+        A[i] = A[i] * 2
+    for i in range(B.shape[0]):
+        A[i] = A[i] + B[i]
+
+
 def rotated(z, w):
     for i in range(z.shape[0]):
         w[i] = z[i] * (1 + 2j)
@@ -142,6 +149,7 @@ CALLS = {
     updated: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     symmetric: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     same_shapes: {"A": ROW, "B": ROW, "C": ROW},
+    sizes_apart: {"A": np.zeros(5000), "B": np.zeros(5000)},
     rotated: {"z": ROW.astype(complex), "w": ROW.astype(complex)},
     twice: {"A": ROW, "B": ROW},
 }
@@ -205,6 +213,7 @@ PLANTED = [
     ("algebra", traced, not_transposed),
     ("live_ranges", twice, last_statement_gone),
     ("equal_sizes", same_shapes, late),
+    ("alike_sizes", sizes_apart, late),
     ("unroll_sums", windows, forgets),
     ("narrow_counters", count, late),
     ("forward_substitution", named, next_element),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.fuzz.program import Argument
-from tests.fuzz.template_parts import Made, any_element, arrays
+from tests.fuzz.template_parts import Made, any_element, arrays, nest
 
 
 def jacobi_1d(rng: random.Random) -> Made:
@@ -124,3 +124,30 @@ def kernel(ex, ey, hz, f):
 """,
         (*arrays(e, ex="N,M", ey="N,M", hz="N,M"), Argument("f", e, (str(rng.randint(1, 3)),))),
     )
+
+
+def as_long(rng: random.Random) -> Made:
+    """Nests over the same arrays whose loops are as long in a call, or nearly, but by sizes of different arrays or dimensions."""
+    e = any_element(rng)
+    rows = ["A.shape[0]", "B.shape[0]", "A.shape[1]", "C.shape[0]"]
+    columns = ["A.shape[1]", "B.shape[1]", "A.shape[0]", "C.shape[0]"]
+    lines = ["def kernel(A, B, C, T):"]
+    nests: list[str] = []
+    for _ in range(rng.randint(2, 4)):
+        name, other = rng.sample(["A", "B"], 2)
+        value = rng.choice(
+            [
+                f"{other}[i, j]",
+                f"{name}[i, j - 1]",
+                f"{other}[i - 1, j] - {name}[i, j]",
+                f"{name}[i, j] + C[j]",
+                f"{other}[i, 0] + C[i]",
+            ]
+        )
+        loops = [(v, f"range(1, {rng.choice(of)}{rng.choice(['', '', ' - 1'])})") for v, of in (("i", rows), ("j", columns))]
+        nests += nest(rng.sample(loops, 2), [f"{name}[i, j] {rng.choice(['=', '+='])} {value}"])
+        if rng.random() < 0.4:
+            nests += nest([("i", f"range({rng.choice(rows)})")], [f"C[i] {rng.choice(['=', '-='])} {name}[i, 0]"])
+    around = ["    for t in range(T):", *(f"    {line}" for line in nests)] if rng.random() < 0.3 else nests
+    b = rng.choice(["N,N", "N,N", "N,N + 1", "N + 1,N"])
+    return "\n".join([*lines, *around]), (*arrays(e, A="N,N", B=b, C="N"), Argument("T", "int"))

@@ -39,7 +39,7 @@ from tests.fuzz.recurrence_templates import (
     scan,
     shortest_paths,
 )
-from tests.fuzz.stencil_templates import fdtd, heat_3d, jacobi_1d, jacobi_2d, periodic_stencil, seidel
+from tests.fuzz.stencil_templates import as_long, fdtd, heat_3d, jacobi_1d, jacobi_2d, periodic_stencil, seidel
 from tests.fuzz.template_parts import Made, any_element, arrays, half, nest
 
 
@@ -215,7 +215,7 @@ TEMPLATES = (
     pivots, mirrored,
     elimination,
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
-    factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
+    factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, as_long, as_long, scan, row_reduction, covariance,
     convolution, matvec_pair, doitgen, shortest_paths, alignment, folding, recursive_filter, transposition, triad,
     doubling, masked, batched, several_loops, temporaries, other_shape, added_to_elements,
 )  # fmt: skip

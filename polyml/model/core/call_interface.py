@@ -5,12 +5,15 @@ It is free of isl, so that a kernel from the disk cache runs without isl.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from polyml.dtypes import DType
+
+NEAR = 2  # extents that differ by at most so much are taken to follow from one another
 
 
 class Status(IntEnum):
@@ -55,6 +58,70 @@ class Parameter:
     def is_size(self) -> bool:
         """Returns whether the parameter is a size, `array.shape[dim]`."""
         return self.array is not None and not self.extreme
+
+
+@dataclass(frozen=True)
+class SizeRelation:
+    """A SizeRelation says how two sizes are related: name.shape[dim] == other.shape[other_dim] + difference."""
+
+    name: str
+    dim: int
+    other: str
+    other_dim: int
+    difference: int
+
+    def __str__(self) -> str:
+        return f"{self.name}.shape[{self.dim}] == {self.other}.shape[{self.other_dim}] + {self.difference}"
+
+    @property
+    def fact(self) -> str:
+        """Returns the relation as people read it.
+
+        >>> SizeRelation("B", 0, "A", 1, 0).fact, SizeRelation("B", 0, "A", 1, -2).fact
+        ('B.shape[0] == A.shape[1]', 'B.shape[0] == A.shape[1] - 2')
+        """
+        more = f" {'-' if self.difference < 0 else '+'} {abs(self.difference)}" if self.difference else ""
+        return f"{self.name}.shape[{self.dim}] == {self.other}.shape[{self.other_dim}]{more}"
+
+    @staticmethod
+    def parse(text: str) -> SizeRelation:
+        """Returns the relation that prints as `text`. Raises ValueError where no relation prints so.
+
+        >>> SizeRelation.parse(str(SizeRelation("B", 0, "A", 1, -1)))
+        SizeRelation(name='B', dim=0, other='A', other_dim=1, difference=-1)
+        """
+        found = re.fullmatch(r"(\w+)\.shape\[(\d+)\] == (\w+)\.shape\[(\d+)\] \+ (-?\d+)", text)
+        if found is None:
+            raise ValueError(text)
+        name, dim, other, other_dim, difference = found.groups()
+        return SizeRelation(name, int(dim), other, int(other_dim), int(difference))
+
+    def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
+        """Returns whether the relation holds for arrays of these extents, by name."""
+        return extents[self.name][self.dim] == extents[self.other][self.other_dim] + self.difference
+
+
+def size_relations(extents: Iterable[tuple[str, int, int]], of_any_dim: bool = False) -> tuple[SizeRelation, ...]:
+    """Returns, for each extent that equals an earlier one of the same dimension, or almost does, by how much the two differ.
+
+    Almost: they differ by at most NEAR. An extent is compared, in order, with those earlier ones for which no relation was found.
+
+    extents: (array, dimension, extent).
+    of_any_dim: whether extents of different dimensions are compared too.
+
+    >>> size_relations([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
+    (SizeRelation(name='B', dim=0, other='A', other_dim=0, difference=1),)
+    """
+    found: list[SizeRelation] = []
+    first: list[tuple[str, int, int]] = []
+    for name, dim, extent in extents:
+        near = ((n, d, e) for n, d, e in first if (of_any_dim or d == dim) and abs(e - extent) <= NEAR)
+        other = next(near, None)
+        if other is None:
+            first.append((name, dim, extent))
+        else:
+            found.append(SizeRelation(name, dim, other[0], other[1], extent - other[2]))
+    return tuple(found)
 
 
 EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them stays within 64 bits

@@ -15,8 +15,9 @@ from typing import Any, Union
 
 from polyml.dtypes import DType
 from polyml.frontend import syntax
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
-from polyml.model.core.scop import Gather, Role
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
+from polyml.model.core.scop import OTHER_FORM, Gather, Role
+from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
 
@@ -132,6 +133,7 @@ class Nest:
 
     requirements: conditions on parameters
     contents: conditions on the elements of index arrays
+    related: relations between sizes that hold in all calls that the nest is for; other code runs the other calls
     """
 
     body: tuple[Node, ...]
@@ -141,6 +143,14 @@ class Nest:
     result_is_tuple: bool
     requirements: tuple[Requirement, ...] = ()
     contents: tuple[Requirement, ...] = ()  # of the elements of index arrays
+    related: tuple[SizeRelation, ...] = ()
+
+
+def relations_required(nest: Nest) -> tuple[Requirement, ...]:
+    """Returns the relations between sizes that a nest takes for granted as requirements."""
+    names = {(p.array, p.dim): af.variable(p.name) for p in nest.parameters if p.is_size}
+    found = ((names[r.name, r.dim], names[r.other, r.other_dim], r.difference) for r in nest.related)
+    return tuple(Requirement((), af.zero(size - other - difference), OTHER_FORM) for size, other, difference in found)
 
 
 def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:

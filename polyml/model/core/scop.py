@@ -18,7 +18,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.dtypes import DType
 from polyml.frontend import syntax
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.source import Loc
@@ -137,6 +137,9 @@ class Statement:
     loops: tuple[Loc | None, ...] = field(default=(), compare=False)
 
 
+OTHER_FORM = "a size of another form"  # what a check finds where other code is for the sizes of a call
+
+
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """A Check is a condition that is tested once at entry, before anything is written.
@@ -177,6 +180,7 @@ class Scop:
     usual: { : ... }, what also holds for calls that pass the checks of the kind "usual"; None where there are no such checks
     limits: the largest absolute value that the entry accepts, by symbolic integer
     spared: local arrays of the source that no statement needs any more
+    related: relations between sizes that the statements take for granted, of which a check of the kind "usual" each is the test
     """
 
     name: str
@@ -193,6 +197,7 @@ class Scop:
     usual: isl.Set | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     spared: tuple[Array, ...] = ()
+    related: tuple[SizeRelation, ...] = ()
 
     @property
     def checked(self) -> isl.Set:

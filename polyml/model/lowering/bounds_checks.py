@@ -16,7 +16,7 @@ from polyml import polyhedra
 from polyml.frontend import syntax
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Requirement
+from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Requirement, relations_required
 from polyml.model.core.scop import Check, Gather
 from polyml.model.nest_passes.split_selects import split
 from polyml.polyhedra import Frame
@@ -27,7 +27,8 @@ from polyml.source import Loc
 
 
 def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
-    """Returns the checks of a nest: shapes, requirements, accesses that some sizes put out of bounds, and contents of index arrays.
+    """Returns the checks of a nest: relations that it takes for granted, shapes, requirements, accesses that some sizes put out of
+    bounds, and contents of index arrays.
 
     Accesses are in source order. Checks that an earlier one implies are left out.
 
@@ -35,6 +36,8 @@ def checks(nest: Nest, top: IterationContext) -> tuple[Check, ...]:
     top: the context outside all loops
     """
     found = _CheckCollector()
+    for requirement in relations_required(nest):
+        _requirement(requirement, top, found)
     for array in nest.arrays.values():
         for dim, extent in enumerate(array.shape):
             if array.loc is not None and not top.is_never_negative(extent):

@@ -11,9 +11,23 @@ from polyml import polyhedra
 from polyml.dtypes import I64, PYINT
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
+from polyml.model.core.call_interface import Parameter
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext, ParameterContext, outermost
-from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
+from polyml.model.core.nest import (
+    ArrayInfo,
+    Assign,
+    Guard,
+    Integer,
+    Nest,
+    Node,
+    Read,
+    Truth,
+    Value,
+    map_leaves,
+    relations_required,
+    subvalues,
+)
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
 from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
@@ -22,6 +36,7 @@ from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.nest_passes.split_selects import explicit, split
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.to_isl import to_set
 from polyml.source import Loc
 
 _LEGAL_CASES_LIMIT = 4
@@ -62,7 +77,17 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
         results=nest.results,
         result_is_tuple=nest.result_is_tuple,
         limits=least,
+        usual=_usual(nest, parameters),
+        related=nest.related,
     )
+
+
+def _usual(nest: Nest, parameters: tuple[Parameter, ...]) -> isl.Set | None:
+    """Returns the parameter set in which the relations hold that a nest takes for granted; None where there are none."""
+    if not nest.related:
+        return None
+    frame = polyhedra.Frame(tuple(p.name for p in parameters), ())
+    return to_set(af.conjunction(*(r.condition for r in relations_required(nest))), frame).params()
 
 
 @dataclass(frozen=True)

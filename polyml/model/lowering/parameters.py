@@ -10,7 +10,21 @@ from polyml import polyhedra
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.iteration_context import ParameterContext
-from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, assigns, map_leaves, subvalues
+from polyml.model.core.nest import (
+    Assign,
+    Guard,
+    Integer,
+    Loop,
+    Nest,
+    Node,
+    Read,
+    Truth,
+    Value,
+    assigns,
+    map_leaves,
+    relations_required,
+    subvalues,
+)
 from polyml.model.core.scop import ScalarArg
 from polyml.model.lowering.if_conversion import flag
 from polyml.quasi_affine import affine as af
@@ -86,7 +100,7 @@ def _structural_names(nest: Nest) -> frozenset[str]:
     """Returns the names of the parameters and iterators in the bounds, conditions, subscripts and requirements of a nest."""
     found: set[str] = set()
     _collect_structure(nest.body, found)
-    for requirement in nest.requirements:
+    for requirement in (*nest.requirements, *relations_required(nest)):
         _collect_structure(requirement.around, found)
         found |= requirement.condition.names
     return frozenset(found)

@@ -8,7 +8,7 @@ from polyml import polyhedra
 from polyml.frontend.syntax import ArgType, Expr, ScalarType
 from polyml.frontend.text import constants
 from polyml.frontend.text.expression_text import ExpressionReader
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Role, ScalarArg, Scop, Statement
 from polyml.model.text.isl_texts import IslTexts
 from polyml.model.text.places import PlaceReader
@@ -69,6 +69,10 @@ class _ScopReader:
         if self.lines.is_at("limits"):
             line = self.next("limits")
             limits = dict(line.listed(lambda: _limit(line), ""))
+        related: tuple[SizeRelation, ...] = ()
+        if self.lines.is_at("related"):
+            line = self.next("related")
+            related = line.listed(lambda: _relation(line, parameters), "")
         self._arrays = {a.name: a for a in iter(lambda: self._array("array"), None)}
         spared = tuple(iter(lambda: self._array("spared"), None))
         self.types = LeafTypes(given, self._arrays)
@@ -85,7 +89,7 @@ class _ScopReader:
         return Scop(
             name=name, params=tuple(param for param, _ in given), types=tuple(kind for _, kind in given), parameters=parameters,
             arrays=self._arrays, statements=statements, context=context, schedule=schedule, checks=tuple(checks), results=results,
-            result_is_tuple=is_tuple, usual=usual, limits=limits, spared=spared,
+            result_is_tuple=is_tuple, usual=usual, limits=limits, spared=spared, related=related,
         )  # fmt: skip
 
     def next(self, *words: str) -> Line:
@@ -308,6 +312,18 @@ def _limit(line: Line) -> tuple[str, int]:
     name = line.name("the name of a parameter")
     line.expect("<=")
     return name, line.integer()
+
+
+def _relation(line: Line, parameters: tuple[Parameter, ...]) -> SizeRelation:
+    """Returns the relation on a line, between sizes that are parameters."""
+    before, sizes = line.token, {(p.array, p.dim) for p in parameters if p.is_size}
+    try:
+        relation = SizeRelation.parse(line.string())
+    except ValueError:
+        raise line.refused("the text relates no sizes, as `B.shape[0] == A.shape[1] + 0` does", token=before) from None
+    if not {(relation.name, relation.dim), (relation.other, relation.other_dim)} <= sizes:
+        raise line.refused("a size is related that is no parameter", token=before)
+    return relation
 
 
 def _parameter(line: Line) -> Parameter:

@@ -1,10 +1,11 @@
 """A SCoP as text with all that it is, which `reader.parse` reads back to an equal one.
 
     text      = "polyml scop, format 1" scop {source}
-    scop      = "kernel" NAME "(" {NAME ":" type ","} ")" parameters context [usual] [limits] {array} {statement} {check} [returns]
+    scop      = "kernel" NAME "(" {NAME ":" type ","} ")" parameters context [usual] [limits] [related] {array} {statement} {check} [returns]
                 "order" {a line of isl's schedule tree}
     parameters = "parameters" "[" {NAME ","} "]" {NAME "=" (NAME | NAME ".shape[" INTEGER "]" | NAME "." ("min" | "max") "()") ["for" NAME]}
     context   = "context" set                   usual = "usual" set          limits = "limits" {NAME "<=" INTEGER ","}
+    related   = "related" {STRING ","}
     array     = ["spared"] "array" NAME ":" TYPE ["[" {NAME | INTEGER | function ","} "]"] "(" role ["," "of" STRING] ["," "pairs"] ")" [at]
     role      = "argument" | "local" | "result"
     statement = "statement" NAME "[" {NAME ","} "]" [at] domain write {read} {let} "value" expr
@@ -136,6 +137,8 @@ class _ScopWriter:
             yield f"usual {of(scop.usual)}"
         if scop.limits:
             yield f"limits {', '.join(f'{name} <= {most}' for name, most in scop.limits.items())}"
+        if scop.related:
+            yield f"related {', '.join(string(str(relation)) for relation in scop.related)}"
         yield from (self._array(a) for a in scop.arrays.values())
         yield from (f"spared {self._array(a)}" for a in scop.spared)
         for statement in scop.statements.values():

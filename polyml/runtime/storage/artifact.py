@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 from polyml.dtypes import BY_NUMPY_NAME
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.records import (
     CheckRecord,
@@ -27,9 +27,8 @@ from polyml.runtime.storage.records import (
     text_of,
     tuple_of,
 )
-from polyml.runtime.storage.size_classes import SizeRelation
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class Artifact:
             is_there = (p.argument or p.name) in numbers if p.array is None else p.extreme or 0 <= p.dim < arrays.get(p.array, 0)
             if not is_there:
                 raise ValueError(f"no argument has the parameter {p.name}")
-        if any(not 0 <= a.dim < min(arrays[a.name], arrays[a.other]) for a in self.relations):
+        if any(not (0 <= a.dim < arrays[a.name] and 0 <= a.other_dim < arrays[a.other]) for a in self.relations):
             raise ValueError("sizes are related that no array has")
 
     def is_for(
@@ -203,4 +202,5 @@ def _result_array_from_json(given: object) -> ResultArray:
 
 def _relation_from_json(given: object) -> SizeRelation:
     data = only(given, _RELATION)
-    return SizeRelation(text_of(data["name"]), text_of(data["other"]), count_of(data["dim"]), integer_of(data["difference"]))
+    first, second = (text_of(data["name"]), count_of(data["dim"])), (text_of(data["other"]), count_of(data["other_dim"]))
+    return SizeRelation(*first, *second, integer_of(data["difference"]))

@@ -74,7 +74,7 @@ def sized_key(name: str, sizes: Sizes | None) -> str:
     name: that of `content_key`
     sizes: None for code that serves all sizes
     """
-    return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.is_related}"))
+    return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {'; '.join(map(str, sizes.others))}"))
 
 
 def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:

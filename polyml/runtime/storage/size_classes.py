@@ -6,12 +6,12 @@ kernel (`FORMS`), after which one more is made for all other sizes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from polyml.model.core.call_interface import SizeRelation
+
 FORMS = 32  # made for some sizes, of one kernel and types: the layers of a network
-NEAR = 2  # extents that differ by at most so much are taken to follow from one another
 EXACT = 32  # extents up to this are told apart one by one, longer ones by powers of two
 _LITTLE = {0: 1, 1: 4096, 2: 48, 3: 12, 4: 6}  # extents of arrays of so many dimensions for which no form is made
 _LITTLE_OF_MANY = 4
@@ -23,13 +23,19 @@ class Sizes:
 
     extents: (array, its extents) in the call for which the code is made; None: the code is made for no sizes in particular.
     limits: (array, the least and the greatest extent of each dimension): the code is used for calls within these.
-    is_related: whether the code may rely on which extents of the call are equal, or differ by a small constant; it is then used for
-        no calls in which they are not.
+    others: relations between sizes that other code relies on: this code is used for calls in which one of them does not hold, and
+        relies on none. Where there are none (), the code may rely on which extents of the call are equal, or differ by a small
+        constant; it is then used for no calls in which they are not.
     """
 
     extents: tuple[tuple[str, tuple[int, ...]], ...] | None
     limits: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
-    is_related: bool = True
+    others: tuple[SizeRelation, ...] = ()
+
+    @property
+    def is_related(self) -> bool:
+        """Returns whether the code may rely on relations between sizes that hold in the call."""
+        return not self.others
 
 
 def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
@@ -54,54 +60,3 @@ def _limits(extent: int) -> tuple[int, int]:
         return extent, extent
     above = 1 << (extent - 1).bit_length()
     return above // 2 + 1, above
-
-
-@dataclass(frozen=True)
-class SizeRelation:
-    """A SizeRelation says how two sizes are related: name.shape[dim] == other.shape[dim] + difference."""
-
-    name: str
-    other: str
-    dim: int
-    difference: int
-
-    def __str__(self) -> str:
-        return f"{self.name}.shape[{self.dim}] == {self.other}.shape[{self.dim}] + {self.difference}"
-
-    @staticmethod
-    def parse(text: str) -> SizeRelation:
-        """Returns the relation that prints as `text`. Raises ValueError where no relation prints so.
-
-        >>> SizeRelation.parse(str(SizeRelation("B", "A", 0, -1)))
-        SizeRelation(name='B', other='A', dim=0, difference=-1)
-        """
-        found = re.fullmatch(r"(\w+)\.shape\[(\d+)\] == (\w+)\.shape\[\2\] \+ (-?\d+)", text)
-        if found is None:
-            raise ValueError(text)
-        name, dim, other, difference = found.groups()
-        return SizeRelation(name, other, int(dim), int(difference))
-
-    def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
-        """Returns whether the relation holds for arrays of these extents, by name."""
-        return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference
-
-
-def size_relations(extents: Iterable[tuple[str, int, int]]) -> tuple[SizeRelation, ...]:
-    """Returns, for each extent that equals an earlier one of the same dimension, or almost does, by how much the two differ.
-
-    Almost: they differ by at most NEAR. An extent is compared, in order, with those earlier ones for which no relation was found.
-
-    extents: (array, dimension, extent).
-
-    >>> size_relations([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
-    (SizeRelation(name='B', other='A', dim=0, difference=1),)
-    """
-    found: list[SizeRelation] = []
-    first: list[tuple[str, int, int]] = []
-    for name, dim, extent in extents:
-        near = next(((n, e) for n, d, e in first if d == dim and abs(e - extent) <= NEAR), None)
-        if near is None:
-            first.append((name, dim, extent))
-        else:
-            found.append(SizeRelation(name, near[0], dim, extent - near[1]))
-    return tuple(found)

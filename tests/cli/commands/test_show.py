@@ -146,7 +146,7 @@ def test_a_trace_has_every_pass_with_its_time_difference_and_place():
     )
     part = out.partition(heading)[2].partition("\n\n")[0]
     assert "    -    t = A[i - 1] + A[i + 1]" in part and "    +    B[i] = (A[i - 1] + A[i + 1])*0.5" in part
-    assert re.search(r"^equal_sizes, unroll_sums, narrow_counters: no change, \d+\.\d\d ms$", out, re.MULTILINE)
+    assert re.search(r"^equal_sizes, alike_sizes, unroll_sums, narrow_counters: no change, \d+\.\d\d ms$", out, re.MULTILINE)
     assert re.search(r"^schedule .* Scop -> Schedule  polyml/schedule/compute\.py:\d+$", out, re.MULTILINE)
     assert re.search(r"^\d+ passes ran, \d+ of them made a difference, \d+\.\d\d ms together$", out.splitlines()[-1])
 

@@ -14,7 +14,7 @@ from polyml.frontend import syntax
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse as parse_function
 from polyml.frontend.types.infer import infer
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
 from polyml.model.core.scop import Index, Load, ScalarArg
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.model.text.reader import parse
@@ -106,7 +106,9 @@ def test_fields_that_few_scops_have(scop):
         parameters=(*scop.parameters, Parameter("least", "B", 0, "B", "min"), Parameter("k", argument="k.2")),
         results=(ScalarResult("s", F64, C128), ScalarResult("s", F64, C128), ArrayResult("out")), spared=tuple(scop.arrays.values())[:1],
     )  # fmt: skip
-    other = dataclasses.replace(other, result_is_tuple=True)
+    other = dataclasses.replace(
+        other, result_is_tuple=True, related=(SizeRelation("A", 0, "A", 0, -1), SizeRelation("A", 0, "A", 0, 2))
+    )
     assert_reads_back(other)
 
 

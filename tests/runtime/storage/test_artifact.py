@@ -6,12 +6,11 @@ import pytest
 
 from polyml.dtypes import F32, F64, PYINT
 from polyml.frontend.syntax import ArrayType, ScalarType
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
 from polyml.runtime.storage import artifact as module
 from polyml.runtime.storage.artifact import Artifact, ResultArray
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.records import CheckRecord, parse_type
-from polyml.runtime.storage.size_classes import SizeRelation
 from polyml.source import Loc, Source
 
 SOURCE = Source("some/file.py", 10, ("def f(A, n):\n", "    A[n + 1] = ü\n"))
@@ -36,7 +35,7 @@ FULL = Artifact(
     result_arrays=(ResultArray("T", "int8", ("N + 1", "2")),),
     written=("A",),
     aliased=True,
-    relations=(SizeRelation("A", "A", 1, 0),),
+    relations=(SizeRelation("A", 1, "A", 0, 0),),
     notes=("a note", "ünother"),
 )  # fmt: skip
 
@@ -148,8 +147,8 @@ def test_what_is_not_a_type_is_refused(text, problem):
         ({"layouts": ()}, "1 array arguments, but layouts \\(\\)"),
         ({"written": ("n",)}, "there is no array n"),
         ({"results": (ArrayResult("X"),)}, "there is no array X"),
-        ({"relations": (SizeRelation("A", "B", 0, 1),)}, "there is no array B"),
-        ({"relations": (SizeRelation("A", "A", 2, 1),)}, "sizes are related that no array has"),
+        ({"relations": (SizeRelation("A", 0, "B", 0, 1),)}, "there is no array B"),
+        ({"relations": (SizeRelation("A", 2, "A", 0, 1),)}, "sizes are related that no array has"),
         ({"parameters": (Parameter("N", "A", 2),)}, "no argument has the parameter N"),
         ({"parameters": (Parameter("N", "X", 0),)}, "no argument has the parameter N"),
         ({"parameters": (Parameter("N"),)}, "no argument has the parameter N"),
