@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -25,6 +25,7 @@ from polyml import tracebacks
 from polyml.errors import ConfigError
 from polyml.machines.cpu import usable_cores
 from polyml.reading.input_limits import shown, whole_number
+from polyml.values import cached_property
 
 _LONGEST_PATH = 4095  # bytes that Linux takes as a path
 _MOST_NAMES = 100

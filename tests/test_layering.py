@@ -8,7 +8,7 @@ from tests.codebase import ROOT, Codebase, imports
 
 # folders, and modules of the uppermost one; those of one line may import from one another
 LAYERS = (
-    ("source", "interrupts", "tracebacks", "errors", "reasons", "dtypes", "numpy_dtypes"),
+    ("values", "source", "interrupts", "tracebacks", "errors", "reasons", "dtypes", "numpy_dtypes"),
     ("reading",),
     ("polyhedra",),
     ("quasi_affine",),

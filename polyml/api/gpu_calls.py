@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -43,6 +42,7 @@ from polyml.runtime.gpu.recorded_calls import RecordedCall, Recording, identity
 from polyml.runtime.storage import cache_key
 from polyml.runtime.storage.disk_cache import Cache, open_cache
 from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
+from polyml.values import cached_property
 
 if TYPE_CHECKING:
     from polyml.pipeline.gpu.compile import GpuCompiled

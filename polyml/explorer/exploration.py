@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import islpy as isl
 
@@ -23,6 +22,7 @@ from polyml.polyhedra.parameters import at_sizes
 from polyml.polyhedra.points import points
 from polyml.schedule.script.schedule import Schedule
 from polyml.source import reader_name
+from polyml.values import cached_property
 
 FORMAT = 1
 MOST_POINTS = 800  # of a picture for sizes that nobody asked for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from math import prod
 
 import islpy as isl
@@ -17,6 +17,7 @@ from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import CannotCount
 from polyml.schedule.gpu.loop_roles import SurroundingLoop
 from polyml.schedule.gpu.mapping import Mapped, ThreadStatement
+from polyml.values import cached_property
 
 TIME = "T"  # the tuple of the loops' values
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 import numpy as np
@@ -28,6 +27,7 @@ from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roofline
 from polyml.model.counting.operation_counts import of_value
 from polyml.schedule.gpu.mapping import Mapped, as_mapped
+from polyml.values import cached_property
 
 
 def modelled(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from math import prod
 
 import islpy as isl
@@ -25,6 +25,7 @@ from polyml.model.core.scop import Scop
 from polyml.polyhedra import Frame, LinearRow
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.to_isl import to_pw_aff, to_set
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

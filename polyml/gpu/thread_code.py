@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cached_property
 from itertools import count, product
 from math import prod
 from types import MappingProxyType
@@ -36,6 +35,7 @@ from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Scop
 from polyml.polyhedra import value_at
 from polyml.quasi_affine.affine import Affine, Compare, extremum, floor_div, modulo, variable
+from polyml.values import cached_property
 
 
 def touches(launch: Launch, scop: Scop, sizes: Mapping[str, int]) -> Iterator[tuple[int, Touch]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 
 from polyml.caches.simulator.simulate import Counts, Simulation, ThreadModel, simulate
@@ -15,6 +14,7 @@ from polyml.codegen.ir.program import loops
 from polyml.drawing.tables import html_table
 from polyml.machines.cpu import CacheLevel
 from polyml.performance.variants import Form
+from polyml.values import cached_property
 
 ENGINE = "simulation"
 EXACT = "exact for LRU or its tree of bits, without prefetching"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 
 import islpy as isl
@@ -33,6 +32,7 @@ from polyml.pictures.nest_values import (
 from polyml.polyhedra.points import Instance, points
 from polyml.schedule.replay.nests import Order, order_of
 from polyml.schedule.tree import loop_tree
+from polyml.values import cached_property
 
 MOST = 2_000  # instances of a picture
 MOST_ARROWS = 10_000

@@ -6,11 +6,11 @@ one loop: from left to right; two: the outer one downwards, so that rows are rea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from textwrap import wrap
 
 from polyml.drawing.style import CHARACTER
 from polyml.pictures.nest_values import SCHEDULE, THREADS, WAVEFRONTS, NestPicture, StatementPoints
+from polyml.values import cached_property
 
 CELL, LEAST = 34.0, 7.0  # pixels between neighbours, at most and at least
 LONGEST = 340.0  # pixels of a loop, so that a panel is legible in a window of 400,, as far as neighbours can be told apart

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -24,6 +23,7 @@ from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
+from polyml.values import cached_property
 
 
 def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner, emits: str = OBJECTS) -> Generated:

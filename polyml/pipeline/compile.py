@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
@@ -50,6 +49,7 @@ from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved
 from polyml.schedule.script.schedule import OBJECTS, Schedule
 from polyml.schedule.tree.loop_tree import read, write
+from polyml.values import cached_property
 
 __all__ = ["CompileRequest", "Compiled", "compile", "schedule_from", "schedule_of", "source_order"]
 

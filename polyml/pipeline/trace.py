@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from polyml import pass_manager
 from polyml.pass_manager import Pass
 from polyml.pipeline import texts
 from polyml.pipeline.passes import NAMES
+from polyml.values import cached_property
 
 _CONTEXT_LINES = 3
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Union
 
+from polyml.values import cached_property
 
-@dataclass(frozen=True, init=False)
+
+@dataclass(frozen=True, init=False, eq=False)
 class Affine:
     """An Affine is a quasi-affine expression: a constant plus a sum of atoms with coefficients.
 
@@ -56,6 +57,11 @@ class Affine:
 
     def __neg__(self) -> Affine:
         return self * -1
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Affine) and self.constant == other.constant and self.terms == other.terms
 
     def __hash__(self) -> int:
         known = self.__dict__.get("_hash")

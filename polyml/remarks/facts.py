@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import islpy as isl
 
@@ -22,6 +21,7 @@ from polyml.remarks.performed import Run, runs
 from polyml.remarks.scheduled import ScheduledLoop, running, scheduled_loops
 from polyml.remarks.source_loops import SourceLoop, source_loops
 from polyml.remarks.values import Conflict
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True, eq=False)

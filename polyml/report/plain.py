@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cached_property
 from types import MappingProxyType
+
+from polyml.values import cached_property
 
 
 def plain(value: object, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from importlib.util import find_spec
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from polyml.pictures.nests import parameters
 from polyml.reading import userfiles
 from polyml.reading.input_limits import shown
 from polyml.schedule.script.schedule import Schedule
+from polyml.values import cached_property
 
 if TYPE_CHECKING:
     from polyml.api.exploring.widget import PageWidget

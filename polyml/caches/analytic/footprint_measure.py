@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import islpy as isl
 
@@ -17,6 +16,7 @@ from polyml.machines.cpu import CacheLevel
 from polyml.model.core.scop import Array, Scop
 from polyml.model.counting.cardinality import CannotCount, Count, count
 from polyml.polyhedra import BudgetExceeded
+from polyml.values import cached_property
 
 EXACT = "exact"
 MOST = "exact, of the iteration with most elements"

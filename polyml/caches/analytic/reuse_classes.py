@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from math import lcm
 
 import islpy as isl
@@ -25,6 +24,7 @@ from polyml.machines.cpu import CacheLevel
 from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import CannotCount, Count, count
 from polyml.model.counting.quasi_polynomial import Poly
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

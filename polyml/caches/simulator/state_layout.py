@@ -13,7 +13,6 @@ what leaves its last level to the second as a stream of requests (see `shared_re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from polyml.caches.simulator.fully_associative import FullyAssociative
 from polyml.caches.simulator.set_associative import REPLACEMENTS, SimulatedLevel
 from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.machines.cpu import CacheLevel
+from polyml.values import cached_property
 
 NODE_BYTES = 12  # of the stack: next and previous (i32), where in the stack (i32)
 ARRAY_BYTES, HOLDERS_BYTES, OWNER_BYTES = 2, 8, 1  # for each line of memory

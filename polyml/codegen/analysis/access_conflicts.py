@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 
@@ -19,6 +18,7 @@ from polyml.codegen.presburger.omega_test import Row, Shadow, System, at_least, 
 from polyml.model.core.scop import Access, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.quasi_affine.affine import Affine, Compare, Condition, Extremum, FloorDiv, variable
+from polyml.values import cached_property
 
 TEST_OPERATIONS = 200_000  # isl operations for the test of one pair of accesses: three times what PolyBench needs
 

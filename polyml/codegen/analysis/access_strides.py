@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 
 from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.quasi_affine.affine import Affine
+from polyml.values import cached_property
 
 
 class StrideKind(Enum):

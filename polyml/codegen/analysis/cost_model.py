@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
-from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
-from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms, StepAccesses, stalls
+from polyml.codegen.analysis.access_strides import AccessStrides, StrideKind
+from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms, stalls
 from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
+from polyml.codegen.analysis.step_accesses import AccessCounts, InnermostAccess
 from polyml.codegen.analysis.trip_estimates import middle_values, trips
 from polyml.codegen.ir.program import Instance, Loop
-from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.affine import Affine
+from polyml.values import cached_property
 
 LINE_JUMP_CYCLES = 1.0  # for a cache line that does not follow the last one, inside of tiles
 FAR_JUMP_CYCLES = 3.0  # the same outside of tiles, where the data may be in no near cache
-NEXT_LINES = 0.5  # the share of that for cache lines that do, of which a register tile reads whole rows of a copy
-SPLIT_STORE = 2.5  # the cost of a store across two cache lines, relative to others, where vectors in order may begin on lines
 REMAINDER_VECTOR_COST = 1.3  # the cost of a vector left over, relative to one of several that run together
 REMAINDER_COST = 0.5  # the cost of an iteration left over, relative to that of all that run together
 LONG_CHAIN = 20.0  # instructions from which an operation counts as a chain, each of which waits for the one before
@@ -47,20 +46,6 @@ class CostContext:
     registers: int
     sizes: Mapping[str, int]
     phases: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class InnermostAccess:
-    """The cost of one access of a nest in the innermost loop.
-
-    weight: how often it is made per iteration of the perfect nest.
-    is_invariant: whether its element is the same in all iterations of the innermost loop.
-    jumps: whether each iteration accesses another cache line than the one before, and not the line next to it.
-    """
-
-    weight: float
-    is_invariant: bool
-    jumps: bool
 
 
 @dataclass(frozen=True)
@@ -91,7 +76,8 @@ class CostModel:
         self.trips = [trips(loop, self._known) for loop in nest.chain]
         self.knows_sizes = bool(context.sizes)
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
-        self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
+        jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
+        self._counts = AccessCounts(nest, self.accesses, context.unit_dims, context.phases, jump)
         self._arithmetic: list[tuple[PricedOperation, frozenset[int], float]] = []
         self._weights = [self.weight(access.access.inner) for access in self.accesses]
         self._depth = max([1.0, *(self.weight(inner) for _, _, inner in nest.statements())])
@@ -163,7 +149,7 @@ class CostModel:
     def terms(self, tiling: RegisterTiling) -> CycleTerms | None:
         """Returns the cycles of a tiling, by what they are spent on, or None if the registers do not suffice."""
         inside = self._with_innermost(tiling.innermost)
-        traffic = self._step_accesses(tiling, inside)
+        traffic = self._counts.of(tiling, inside.accesses)
         if traffic.accumulators + tiling.biases + tiling.vectors + 2 > self._context.registers:
             return None
         arithmetic, slow = self._computed(tiling)
@@ -192,45 +178,6 @@ class CostModel:
             return waits * (tiling.vectors if tiling.scans else 1)
         return waits * tiling.block + stalls(tiling.block, self.nest.lane_reach.flows)
 
-    def _step_accesses(self, tiling: RegisterTiling, inside: Innermost) -> StepAccesses:
-        """Returns the counts of the accesses that a tiling makes in one step of the innermost loop."""
-        found = StepAccesses()
-        for access, innermost in zip(self.accesses, inside.accesses):
-            self._count(found, tiling, access, innermost)
-        return found
-
-    def _count(self, found: StepAccesses, tiling: RegisterTiling, access: AccessStrides, innermost: InnermostAccess) -> None:
-        """Adds the loads, stores, accumulators and cache-line waits of one access in one step of a tiling to the counts `found`."""
-        nest_access, weight = access.access, innermost.weight
-        lane = NO_STRIDE if tiling.vector is None else access.strides[tiling.vector]
-        number = lines = 1.0
-        for loop, count in tiling.jams:
-            move = access.strides[loop]
-            if not move.is_invariant:
-                number *= count
-                is_near = move.is_unit or access.in_words and tiling.word is not None
-                lines *= -(-count // tiling.lanes) if is_near else count
-        if not lane.is_invariant:
-            number *= tiling.vectors
-            lines *= tiling.vectors * (tiling.lanes if self._leaves_rows(access, tiling) else 1)
-        if innermost.is_invariant and nest_access.writes:
-            found.accumulators += number * (
-                tiling.vectors if tiling.vector is not None and lane.is_invariant and nest_access.accumulates else 1
-            )
-        elif innermost.jumps:
-            follows = access.reads_on(self.nest, tiling.innermost, tiling.vector, tiling.block)
-            found.jumps += lines * weight * self._jump * (NEXT_LINES if follows else 1.0)
-        each = _instructions(lane, tiling.lanes, nest_access.writes) if tiling.word is None else 1.0
-        if nest_access.writes:
-            splits = tiling.in_order and tiling.line is not None and not self._is_on_lines(access, tiling)
-            found.stores += number * each * weight * (SPLIT_STORE if splits else 1.0)
-        elif lane.is_invariant:
-            found.broadcasts += number * weight
-        elif self._is_on_lines(access, tiling):
-            found.lined += number * weight
-        else:
-            found.loads += number * each * weight
-
     def _computed(self, tiling: RegisterTiling) -> tuple[float, float]:
         """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it."""
         if tiling.word is not None:
@@ -250,48 +197,14 @@ class CostModel:
             arithmetic += self._scans() * tiling.vectors * (2 * (tiling.lanes.bit_length() - 1) + SCAN_CARRY_OPERATIONS)
         return arithmetic, slow
 
-    def _leaves_rows(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
-        """Returns whether the lanes load elements far apart, although another loop of the nest would give them neighbours."""
-        if tiling.vector is None or tiling.vector != tiling.innermost or access.strides[tiling.vector].kind is not StrideKind.LONG:
-            return False
-        along = (v for v, move in enumerate(access.strides) if move.is_unit)
-        return any(self.nest.is_independent(v, tuple(range(v))) for v in along)
-
     def _scans(self) -> int:
         """Returns how many of the nest's statements are scans (prefix sums) or reductions, which lanes can compute."""
         program = self.nest.program
         return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, tiling: RegisterTiling) -> list[Affine]:
-        """Returns the choices for `RegisterTiling.line`, which says where vectors begin: with each one, the vectors of some access
-        begin on cache lines. There are none for scalar code.
-        """
-        if tiling.vector is None:
-            return []
-        found = (self._in_line(access, tiling.vector) for access in self.accesses)
-        return [*dict.fromkeys(e for e in found if e is not None)]
-
-    def _in_line(self, access: AccessStrides, vector: int) -> Affine | None:
-        """Returns the expression which, plus the variable of loop number `vector`, counts elements from the start of a cache line
-        to the accessed one. None if that is not known, or depends on other loops of the nest.
-        """
-        nest_access, array = access.access, access.array
-        unit = self._context.unit_dims[array]
-        if access.strides[vector] != Stride(StrideKind.UNIT, 1) or array not in self._context.phases or unit is None:
-            return None
-        position = nest_access.subscripts[unit] - variable(self.nest.chain[vector].var)
-        inside = {loop.var for loop in (*self.nest.chain, *nest_access.inner)}
-        return position + variable(self._context.phases[array]) if position.names.isdisjoint(inside) else None
-
-    def _is_on_lines(self, access: AccessStrides, tiling: RegisterTiling) -> bool:
-        """Returns whether the access's vectors begin on cache lines, or a multiple of a vector's length after one begins."""
-        if tiling.line is None or tiling.vector is None:
-            return False
-        position = self._in_line(access, tiling.vector)
-        if position is None:
-            return False
-        difference = position - tiling.line
-        return difference.is_constant and difference.constant % tiling.lanes == 0
+        """Returns the choices for `RegisterTiling.line`, as `AccessCounts.lines`."""
+        return self._counts.lines(tiling)
 
     def remainder(self, loop: int, count: int) -> int:
         """Returns how many iterations of loop number `loop` are left over when `count` run together: the larger of its number of
@@ -385,16 +298,3 @@ class CostModel:
                 latency = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs)
             total += latency * self.weight(inner)
         return total
-
-
-def _instructions(lane: Stride, lanes: int, writes: bool) -> float:
-    """Returns the number of instructions that load or store one vector.
-
-    lane: the stride between the elements of neighbouring lanes.
-    writes: whether the vector is stored.
-    """
-    if lane.kind is StrideKind.SHORT and not writes:
-        return lane.elements + 0.5  # loads, and a shuffle beside them
-    if lane.is_invariant or lane.is_unit:
-        return 1.0
-    return lanes * (2.5 if writes else 1.5)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Differences, Enclosing, RangedAccess, loop_range
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, with_paths
 from polyml.codegen.presburger.omega_test import System, at_least, equal
 from polyml.model.core.scop import Access, Statement
 from polyml.quasi_affine.affine import Affine
+from polyml.values import cached_property
 
 FARTHEST = 512  # distances of dependences, in iterations, are looked for up to here: no block of vectors is longer
 

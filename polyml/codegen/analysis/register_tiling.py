@@ -49,6 +49,12 @@ class RegisterTiling:
     strip: int = 0
     word: WordLoop | None = None
 
+    def jammed(self, *jams: tuple[int, int]) -> RegisterTiling:
+        """Returns the tiling with other `jams`: `dataclasses.replace` takes ten times as long, and a nest has hundreds of tilings."""
+        made = object.__new__(RegisterTiling)
+        made.__dict__.update(self.__dict__, jams=jams)
+        return made
+
     @property
     def block(self) -> int:
         """The number of consecutive iterations of the vector loop that run together."""

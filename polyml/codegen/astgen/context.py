@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 from polyml.codegen.presburger.constraint_rows import (
@@ -21,6 +20,7 @@ from polyml.codegen.presburger.constraint_rows import (
 from polyml.codegen.presburger.omega_test import Row, System, is_empty
 from polyml.polyhedra import Quotient
 from polyml.quasi_affine.affine import Affine
+from polyml.values import cached_property
 
 MOST_PROOFS = 4000  # of rows inside the same loops: past these, isl is faster
 SIZE = 1500  # of all parameters, in iterations that are looked at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from polyml.codegen.interpreter.teams import JOINED, TeamRun
 from polyml.codegen.ir.program import Instance, Node, Program
 from polyml.model.core.reductions import identity
 from polyml.quasi_affine.affine import Affine, Condition
+from polyml.values import cached_property
 
 Effects = Callable[[Mapping[str, np.ndarray]], Visit]  # what runs instances of statements on other arrays
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 
 from polyml.codegen.ir.program import Jam
 from polyml.quasi_affine.affine import Affine
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True, eq=False)

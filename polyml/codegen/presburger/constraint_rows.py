@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd
 
 from polyml.codegen.presburger.omega_test import MOST_ROWS, Name, Row, System, combined
 from polyml.polyhedra import LinearRow, Quotient
+from polyml.values import cached_property
 
 SOME_ROWS = 60  # that are kept where some do
 LoopName = tuple[str, int]  # a loop's name in rows: ("loop", 2)

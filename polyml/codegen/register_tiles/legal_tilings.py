@@ -194,12 +194,12 @@ class LegalTilings:
             for loop in jammed:
                 for count in JAM_COUNTS if base.word is None else WORD_JAM_COUNTS:
                     if count <= self._model.trips[loop] and vectors * count <= limit:
-                        yield replace(wide, jams=((loop, count),))
+                        yield wide.jammed((loop, count))
             for a, b in combinations(jammed, 2):
                 for count in PAIR_COUNTS:
                     for other in PAIR_COUNTS:
                         if vectors * count * other <= limit:
-                            yield replace(wide, jams=((a, count), (b, other)))
+                            yield wide.jammed((a, count), (b, other))
 
 
 def _has_scalar_remainder(model: CostModel, vector: int, sums: set[str]) -> bool:

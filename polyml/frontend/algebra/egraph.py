@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Union
 
 from polyml.frontend.algebra.facts import Fact
+from polyml.values import cached_property
 
 MOST_NODES = 400  # of a graph, after which no rule is applied any more
 MOST_ROUNDS = 10

@@ -15,12 +15,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from polyml.dtypes import BOOL, HALVES, DType
 from polyml.frontend.algebra.egraph import Binding, EGraph, Leaf, Term
 from polyml.frontend.algebra.facts import Fact
 from polyml.frontend.arrays.shapes import Linear
+from polyml.values import cached_property
 
 VECTOR, MATRIX, ARRAY, NUMBER = (1,), (2,), (1, 2), (0,)
 

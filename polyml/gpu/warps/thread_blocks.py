@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 import numpy as np
+
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

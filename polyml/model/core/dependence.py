@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.scop import Access, Scop, Statement
+from polyml.values import cached_property
 
 NONE = isl.UnionMap("{ }")
 Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import islpy as isl
 
@@ -15,6 +14,7 @@ from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.quasi_affine.to_isl import to_pw_aff, to_set
 from polyml.source import Loc
+from polyml.values import cached_property
 
 LONG_STEP = 128  # three of four tiles of 32 values would be empty; tiles in the source have shorter steps, too
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
 
 import islpy as isl
 
@@ -22,6 +21,7 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResul
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.source import Loc
+from polyml.values import cached_property
 
 
 class Role(Enum):

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import count as numbers
 from math import gcd, inf, lcm
 from typing import Any, Union
@@ -25,6 +24,7 @@ from polyml.model.counting import formula_text
 from polyml.model.counting.quasi_polynomial import Floor, Poly, floor, summed
 from polyml.model.counting.rows import Row, between, beyond, bound_of, difficulty, period, replaced, tidy
 from polyml.polyhedra import LinearRow
+from polyml.values import cached_property
 
 MOST_REMAINDERS = 64  # of an unknown inside floors
 MOST_PIECES = 4000  # of one count

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from math import ceil, lcm, prod
 from typing import Any
 
@@ -32,6 +32,7 @@ from polyml.model.counting import formula_text
 from polyml.model.counting.brascamp_lieb import Space, exponents, kernel, space
 from polyml.model.counting.cardinality import CannotCount, Count, added, case_text, count
 from polyml.polyhedra import BudgetExceeded
+from polyml.values import cached_property
 
 OPERATIONS = 2_000_000  # of isl, for one statement
 MOST_SLICES = 64  # values that dimensions of constant length have together

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import comb, gcd
 from typing import Union
+
+from polyml.values import cached_property
 
 Monomial = tuple[tuple["Atom", int], ...]  # atoms and their powers, in the order of their texts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 
@@ -38,6 +37,7 @@ from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.to_isl import to_set
 from polyml.source import Loc
+from polyml.values import cached_property
 
 _LEGAL_CASES_LIMIT = 4
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 
 import islpy as isl
@@ -22,6 +21,7 @@ from polyml.model.core.dependence import NONE
 from polyml.model.core.scop import Access, Scop, Statement
 from polyml.schedule.tree import loop_tree
 from polyml.source import Loc
+from polyml.values import cached_property
 
 NO_SIZES: Mapping[str, int] = MappingProxyType({})
 KINDS = ("flow", "anti", "output")

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import prod
+
+from polyml.values import cached_property
 
 WRAP = 32  # elements of an array of one dimension in a row
 MOST_PLANES = 6  # that are drawn of an array

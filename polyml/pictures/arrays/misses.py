@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -18,6 +17,7 @@ from polyml.model.core.printer import access_text
 from polyml.pictures.arrays.grids import Index
 from polyml.pictures.sizes_text import source_sizes
 from polyml.source import Loc
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

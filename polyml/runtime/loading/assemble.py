@@ -41,8 +41,7 @@ class Assembler:
     Other threads begin with each text when it is added, and the thread that asks for the objects makes what is left.
 
     After `objects`, or an error in the block, no thread is at work and the LLVM modules are freed. They are not left to the garbage
-    collector, which might free their contexts first. Only the thread that adds texts needs Python's lock; the others just call
-    LLVM.
+    collector, which might free their contexts first. Other threads need Python's lock only between calls of LLVM.
 
     others: how many other threads there may be.
     cpu, features, level: as for `assemble`.
@@ -63,10 +62,10 @@ class Assembler:
         if kind is not None:
             self._waiting.clear()
             self._join()
-            self._modules.clear()
+            self._close()
 
     def add(self, text: str) -> None:
-        """Adds an LLVM text, and lets another thread begin with it. Raises RuntimeError if LLVM cannot parse it."""
+        """Adds an LLVM text, and lets another thread begin with it."""
         module = _ObjectModule(text)
         self._modules.append(module)
         with self._lock:
@@ -77,7 +76,10 @@ class Assembler:
             self._begin(self._machines.take())
 
     def objects(self) -> tuple[bytes, ...]:
-        """Returns the object code of the texts, in the order in which they were added. Raises RuntimeError if one has none."""
+        """Returns the object code of the texts, in the order in which they were added.
+
+        Raises RuntimeError if LLVM cannot parse a text, or make object code of it.
+        """
         with self._lock:
             self._at_work += 1
         self._work(self._machines.take())
@@ -85,7 +87,7 @@ class Assembler:
         try:
             return tuple(module.content() for module in self._modules)
         finally:
-            self._modules.clear()
+            self._close()
 
     def _begin(self, machine) -> None:
         """Starts a thread that makes object code of waiting texts with this target machine.
@@ -104,6 +106,10 @@ class Assembler:
     def _join(self) -> None:
         for thread in self._threads:
             thread.join()
+
+    def _close(self) -> None:
+        while self._modules:
+            self._modules.pop().close()
 
     def _work(self, machine) -> None:
         """Makes object code of waiting texts with this target machine, until no text waits."""
@@ -143,29 +149,39 @@ def _parsed(text: str, context=None):
 class _ObjectModule:
     """An _ObjectModule is an LLVM text in a context of its own, and the object code that is made of it.
 
-    In place of `machine.emit_object`, which holds llvmlite's lock so that one thread at a time is in LLVM, `emit` works without the
-    lock. LLVM itself asks only that a context and a machine are used by one thread at a time.
+    llvmlite's own functions hold its lock, so that one thread at a time is in LLVM; `emit` works without the lock. LLVM itself asks
+    only that a context and a machine are used by one thread at a time.
     """
 
     def __init__(self, text: str):
         from llvmlite.binding import ffi
 
-        self._module, self._library = _parsed(text, llvm_binding().create_context()), ffi.lib
+        self._text, self._context, self._library = text.encode(), llvm_binding().create_context(), ffi.lib
+        self._parse = _unlocked(ffi.lib, "LLVMPY_ParseAssembly")
+        self._verify = _unlocked(ffi.lib, "LLVMPY_VerifyModule")
         self._emit = _unlocked(ffi.lib, "LLVMPY_TargetMachineEmitToMemory")
-        self._buffer, self._problem = None, ffi.OutputString()
+        self._module, self._buffer, self._problem = None, None, ffi.OutputString()
 
     def emit(self, machine) -> None:
         """Makes the object code with a target machine, on any thread; `content` returns it."""
-        self._buffer = self._emit(machine, self._module, 1, self._problem)
+        self._module = self._parse(self._context, ctypes.c_char_p(self._text), self._problem)
+        if self._module and not self._verify(self._module, self._problem):
+            self._buffer = self._emit(machine, self._module, 1, self._problem)
 
     def content(self) -> bytes:
         """Returns the object code. Raises RuntimeError where there is none."""
         if not self._buffer:
-            raise RuntimeError(str(self._problem))
+            raise RuntimeError(f"{'LLVM' if self._module else 'LLVM IR parsing'} error\n{self._problem}")
         start, size = self._library.LLVMPY_GetBufferStart(self._buffer), self._library.LLVMPY_GetBufferSize(self._buffer)
-        content = ctypes.string_at(start, size)
-        self._library.LLVMPY_DisposeMemoryBuffer(self._buffer)
-        return content
+        return ctypes.string_at(start, size)
+
+    def close(self) -> None:
+        """Frees the LLVM module and its object code."""
+        if self._buffer:
+            self._library.LLVMPY_DisposeMemoryBuffer(self._buffer)
+        if self._module:
+            self._library.LLVMPY_DisposeModule(self._module)
+        self._buffer = self._module = None
 
 
 @cache

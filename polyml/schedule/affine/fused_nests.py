@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 
 import islpy as isl
 
@@ -12,6 +12,7 @@ from polyml import polyhedra
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import POINT, outermost, together
 from polyml.schedule.tree.text import Tree
+from polyml.values import cached_property
 
 DEEPEST = 2  # loops of the nests that are fused: deeper nests use the data that they load many times
 

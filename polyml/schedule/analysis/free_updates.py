@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import islpy as isl
 
@@ -15,6 +14,7 @@ from polyml.model.core.reductions import Reduction, relaxed
 from polyml.model.core.scop import Scop
 from polyml.schedule.legality.check import only_updated
 from polyml.schedule.tree.bands import together
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

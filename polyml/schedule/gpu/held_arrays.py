@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 
 import islpy as isl
 
@@ -23,6 +23,7 @@ from polyml.schedule.analysis.strides import accesses
 from polyml.schedule.gpu.loop_roles import HeldArray, Phase, SurroundingLoop
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Leaf
+from polyml.values import cached_property
 
 _WORD = 4  # bytes of a register
 

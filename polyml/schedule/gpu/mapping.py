@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -29,6 +28,7 @@ from polyml.schedule.gpu.loop_roles import GridAxis, RowTeam, SurroundingLoop, T
 from polyml.schedule.legality.check import reason
 from polyml.schedule.tree import loop_tree
 from polyml.schedule.tree.loop_tree import Block, BlockPart, Leaf, Loop, Node
+from polyml.values import cached_property
 
 AXES = 3  # of a block
 _NO_LOOP = "there is no loop"

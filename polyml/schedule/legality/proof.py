@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.schedule.tree.bands import NODE
+from polyml.values import cached_property
 
 _PASSED = (NODE.domain, NODE.filter, NODE.mark)
 _BACK, _FORTH = isl.UnionMap.lex_gt_at_multi_union_pw_aff, isl.UnionMap.lex_lt_at_multi_union_pw_aff

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 
 import islpy as isl
 
@@ -18,6 +17,7 @@ from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.gpu.launch_plan import planned_as_given
 from polyml.schedule.legality.check import check_legal, check_parallel, check_together
 from polyml.schedule.tree import loop_tree as loops
+from polyml.values import cached_property
 
 OPERATIONS = 3_000_000  # isl operations for one step and its proof
 _ON_GPU = "the kernel runs on a GPU: `grid` gives loops to its threads"

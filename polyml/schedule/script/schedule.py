@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from os import PathLike
 
 import islpy as isl
@@ -27,6 +27,7 @@ from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.directives import Directives
 from polyml.schedule.tree.loop_tree import Node
 from polyml.tracebacks import guard_methods
+from polyml.values import cached_property
 
 NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
 _LONGEST, _DEEPEST = 1_000, 50  # of a text over sizes

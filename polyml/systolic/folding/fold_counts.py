@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from polyml.systolic.folding.stalls import FoldStep, RepeatedSteps, stalled
 from polyml.systolic.recurrences.recurrence import DataStream, UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

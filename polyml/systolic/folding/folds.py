@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 import islpy as isl
@@ -27,6 +26,7 @@ from polyml.systolic.folding.fold_counts import FoldClass, Overlap, StreamTraffi
 from polyml.systolic.folding.folded_domain import FoldedDomain, FoldPoints
 from polyml.systolic.recurrences.recurrence import UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime
+from polyml.values import cached_property
 
 FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 

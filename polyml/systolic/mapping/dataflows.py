@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 from polyml.errors import ConfigError, IllegalSchedule
@@ -24,6 +23,7 @@ from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.recurrence import UniformRecurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime
 from polyml.systolic.recurrences.systolic_nest import ArrayUse, SystolicNest
+from polyml.values import cached_property
 
 MOST_SLOWER = 4  # rounds of slower times that are searched
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from polyml.model.counting.lattice_points import affine
+from polyml.values import cached_property
 
 Memory = tuple[str, str]  # ("array" | "initial" (as the call found it), array), ("produced", statement) or ("number", "")
 MemoryContents = Mapping[Memory, np.ndarray]

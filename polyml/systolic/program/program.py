@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from operator import mul
 
@@ -36,6 +35,7 @@ from polyml.systolic.program.fold_program import Broadcast, FoldProgram, Link, O
 from polyml.systolic.program.interface import NestInterface
 from polyml.systolic.program.placement import FoldExtent, Placement
 from polyml.systolic.recurrences.spacetime import Vector, linear
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations, islice, product
 
 import islpy as isl
@@ -21,6 +20,7 @@ from polyml import polyhedra
 from polyml.model.core.scop import Access, Statement
 from polyml.model.counting.brascamp_lieb import Space, space
 from polyml.systolic.recurrences.spacetime import Vector, linear
+from polyml.values import cached_property
 
 MOST_EMBEDDINGS = 6  # that are tried for one statement
 MOST_JOINT = 12  # joint embeddings that are tried, and as many interleaved ones

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import prod
 
 import islpy as isl
@@ -19,6 +18,7 @@ from polyml.model.counting.count_points import size
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, Vector, linear
 from polyml.systolic.recurrences.systolic_nest import ArrayUse, SystolicNest
 from polyml.systolic.recurrences.value_sources import RESULT, ReadKey, ValueSource, shifted
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

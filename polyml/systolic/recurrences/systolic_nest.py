@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import islpy as isl
 
@@ -14,6 +13,7 @@ from polyml.systolic.recurrences.embedding import Embedding
 from polyml.systolic.recurrences.reversed_sums import ReductionOrder
 from polyml.systolic.recurrences.spacetime import Vector
 from polyml.systolic.recurrences.value_sources import ValueSource
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import prod
 
 import islpy as isl
@@ -31,6 +30,7 @@ from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.recurrence import DataStream
 from polyml.systolic.recurrences.systolic_nest import SystolicNest
 from polyml.systolic.recurrences.value_sources import RESULT
+from polyml.values import cached_property
 
 
 def operands(scop: Scop, nest: SystolicNest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:

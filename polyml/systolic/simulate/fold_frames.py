@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 
 import islpy as isl
 
@@ -29,6 +28,7 @@ from polyml.systolic.simulate.frames import (
     StatementInstance,
     Transit,
 )
+from polyml.values import cached_property
 
 
 def lanes_of(recurrence: UniformRecurrence) -> tuple[DataStream, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from types import MappingProxyType
 
@@ -22,6 +21,7 @@ from polyml.schedule.tree.loop_tree import Block, Loop, Node
 from polyml.tune.tiles.estimates import SHORT, Candidate, TunedNest
 from polyml.tune.tiles.search import Rates, TileSearch
 from polyml.tune.tiles.windows import ends, tiled
+from polyml.values import cached_property
 
 MOST_LOOPS = 4  # of a nest, that have tiles of several sizes
 SEARCH = 0.4  # of the time is for misses, where times are predicted too

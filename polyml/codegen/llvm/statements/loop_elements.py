@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from polyml.codegen.analysis.access_conflicts import RangedAccess, jam_range
 from polyml.codegen.analysis.scans import scanned_read
@@ -17,6 +16,7 @@ from polyml.codegen.llvm.registers import Location, disjoint
 from polyml.codegen.llvm.statements.dot_products import dot_steps
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.quasi_affine.affine import variable
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 from polyml.codegen.analysis.access_boxes import AccessBox
@@ -16,6 +15,7 @@ from polyml.codegen.ir.program import Instance, Loop, Program, instances
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.scop import Access, Array, Statement, Value
 from polyml.quasi_affine.affine import Affine
+from polyml.values import cached_property
 
 
 @dataclass(frozen=True, eq=False)
