@@ -291,8 +291,10 @@ class _Vectorizer:
             smallest = min(copies for _, copies, _ in near)
             chosen = min((p for p in near if p[1] == smallest), key=lambda p: (_stores(model, p[2]), p[0]))
             cycles, _, tiling = chosen
-            if _fits(nest, tiling):
-                return self._on_lines(model, self._with_remainders(model, tiling), lanes), cycles
+            refined = self._on_lines(model, self._with_remainders(model, tiling), lanes)
+            fitting = next((each for each in (refined, tiling) if _fits(nest, each)), None)
+            if fitting is not None:
+                return fitting, cycles
             priced.remove(chosen)
         return None
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
+from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.astgen.build import build
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, instances, loops
 from polyml.codegen.passes import vectorize as vectorizing
@@ -223,6 +224,22 @@ def test_the_next_best_shape_is_taken_where_the_bounds_do_not_allow_the_best():
     program = programs(upper)["source"]
     changed = vectorized(program)
     assert 4 in {jam.lanes for jam in together(changed.body) if isinstance(jam, Jam)}
+
+
+def test_iterations_left_over_run_alone_where_the_bounds_do_not_allow_them_together(monkeypatch):
+    """Of four rows none is in a whole block of eight, and the four that are left over begin at different columns."""
+
+    def rows(B, C):
+        for i in range(4):
+            for j in range(6 * ((i + 1) // 2) - 3 * i, 6 * ((i + 1) // 2) - 3 * i + 3):
+                for k in range(5):
+                    C[i, j, k] = B[0, k]
+
+    scop = scop_of(rows, {"B": np.zeros((1, 5)), "C": np.zeros((4, 6, 5))})
+    best = ((0, 8), (1, 2))
+    monkeypatch.setattr(CostModel, "per_iteration", lambda self, tiling: 1.0 if tiling.jams == best else 9.0)
+    changed = vectorize(build(scop, scop.schedule), catalogue.processor("avx512"), ("C", "C"), {"B_1": 5})
+    assert {jam.count for jam in together(changed.body) if jam.var == "c1"} == {2}
 
 
 def test_a_tile_loop_and_a_parallel_loop_never_run_together():
