@@ -23,6 +23,7 @@ QUICK = frozenset(
     cli/inputs/test_kernel_file.py
     codegen/analysis/test_integer_ranges.py
     codegen/astgen/test_context.py
+    codegen/costs/test_instruction_costs.py
     codegen/interpreter/test_run.py
     codegen/ir/test_printer.py
     codegen/lifetimes/test_within_iterations.py

@@ -47,6 +47,7 @@ LAYERS = (
     ("codegen.presburger",),
     ("codegen.astgen",),
     ("codegen.analysis",),
+    ("codegen.costs",),
     ("codegen.lifetimes",),
     ("codegen.register_tiles",),
     ("codegen.passes",),

@@ -1,6 +1,6 @@
 """Cycles of a program's instructions, counted: how often each stretch of straight code runs, and which units it keeps busy.
 
-The throughputs are those that vectors are chosen by (`codegen/analysis/cost_model.py`). A stretch takes as long as its busiest
+The throughputs are those that vectors are chosen by (`codegen/costs/cost_model.py`). A stretch takes as long as its busiest
 unit, or as its results wait for one another; each start of a loop costs START_CYCLES more, and the loads and stores of what it
 keeps in registers.
 """
@@ -13,8 +13,8 @@ from itertools import product
 from math import prod
 from types import MappingProxyType
 
-from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
-from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
+from polyml.codegen.costs.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms
+from polyml.codegen.costs.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.ir.accesses import AccessTable, reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
 from polyml.codegen.ir.program import COPY, Instance, Jam, Loop, Program, Unroll

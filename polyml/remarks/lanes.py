@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from polyml.codegen.analysis.access_conflicts import Enclosing
-from polyml.codegen.analysis.access_strides import StrideKind
-from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.analysis.loop_nest import FARTHEST, LoopNest, guard_names
+from polyml.codegen.costs.access_strides import StrideKind
+from polyml.codegen.costs.cost_model import CostModel
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program
 from polyml.codegen.register_tiles.legal_tilings import LegalTilings
 from polyml.codegen.register_tiles.nest_prices import NestPrices

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES
+from polyml.codegen.costs.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES
 from polyml.codegen.ir.array_layout import placed
 from polyml.performance.throughput import START_CYCLES, cycles
 

@@ -9,8 +9,8 @@ from math import prod
 from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
-from polyml.codegen.analysis.expression_costs import once_per_call
 from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, Ranges
+from polyml.codegen.costs.expression_costs import once_per_call
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import JamStack

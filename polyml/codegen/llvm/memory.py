@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
+from polyml.codegen.costs.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.codegen.llvm.addresses import Addresses

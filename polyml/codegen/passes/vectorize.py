@@ -18,9 +18,9 @@ from dataclasses import replace
 from math import prod
 
 from polyml.codegen.analysis.access_conflicts import Enclosing
-from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
+from polyml.codegen.costs.cost_model import CostModel
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, SameNodes, instances, loops, with_body
 from polyml.codegen.register_tiles.distance_versions import versions
 from polyml.codegen.register_tiles.legal_tilings import LegalTilings

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from polyml.codegen.analysis.access_strides import StrideKind
-from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, guard_names, has_guard
 from polyml.codegen.analysis.register_tiling import RegisterTiling
 from polyml.codegen.analysis.scans import is_multiplied, may_scan
+from polyml.codegen.costs.access_strides import StrideKind
+from polyml.codegen.costs.cost_model import CostModel
 from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.codegen.ir.program import Loop
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
-from polyml.codegen.analysis.cost_model import CostContext, CostModel
 from polyml.codegen.analysis.loop_nest import LoopNest, chain_of
 from polyml.codegen.analysis.register_tiling import RegisterTiling
+from polyml.codegen.costs.cost_model import CostContext, CostModel
 from polyml.codegen.dot_products.word_loop import WordLoop
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable

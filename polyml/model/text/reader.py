@@ -189,7 +189,13 @@ class _ScopReader:
             return False, ()
         line = self.next("returns")
         is_tuple = bool(line.accepts("("))
-        results = line.listed(lambda: _result(line), ")") if is_tuple else (_result(line),)
+        if is_tuple:
+            results = line.listed(lambda: _result(line), ")")
+        else:
+            results = (_result(line),)
+            if isinstance(results[0], ScalarResult) and results[0].whole is not None:  # the real part of a complex number
+                line.expect(",")
+                results += (_result(line),)
         line.finish()
         return is_tuple, results
 

@@ -13,13 +13,14 @@
     access    = set ["by" function {"," function}] ["perhaps"] [at]
     check     = "check" KIND "[" {NAME ","} "]" STRING ["dim" INTEGER] ["perhaps"] [at] "violated" set "instances" set
                 ["subscript" function] ["size" function]
-    returns   = "returns" ("(" {result ","} ")" | result)                    result = NAME [":" TYPE ["of" TYPE]]
+    returns   = "returns" ("(" {result ","} ")" | result ["," result])       result = NAME [":" TYPE ["of" TYPE]]
     leaf      = LABEL | ["arg"] NAME | function | NAME ["!"] "[" {expr ","} "]"
 
 What belongs to a line is indented by four. A LABEL names a read in the statement's value: its array, with a number where the
 statement reads that array in several places. `{i + 1}` is the affine function of the statement's iterators, as is a function in
-full. `by` has the subscripts of an access where they are not what isl finds in the relation. Sets are those of `isl_texts`, places
-and sources those of `places`, expressions those of `frontend.text.expression_text`.
+full. `by` has the subscripts of an access where they are not what isl finds in the relation. Two results without parentheses are
+the parts of one complex number. Sets are those of `isl_texts`, places and sources those of `places`, expressions those of
+`frontend.text.expression_text`.
 """
 
 from __future__ import annotations

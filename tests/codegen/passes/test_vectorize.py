@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
-from polyml.codegen.analysis.cost_model import CostModel
 from polyml.codegen.astgen.build import build
+from polyml.codegen.costs.cost_model import CostModel
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, instances, loops
 from polyml.codegen.passes import vectorize as vectorizing
 from polyml.codegen.passes.vectorize import vectorize

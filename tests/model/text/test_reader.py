@@ -110,6 +110,7 @@ def test_fields_that_few_scops_have(scop):
         other, result_is_tuple=True, related=(SizeRelation("A", 0, "A", 0, -1), SizeRelation("A", 0, "A", 0, 2))
     )
     assert_reads_back(other)
+    assert_reads_back(dataclasses.replace(other, results=other.results[:2], result_is_tuple=False))
 
 
 def test_parts_that_a_value_shares_are_written_once(scop):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from polyml.codegen.analysis.instruction_costs import EASY_POWERS
+from polyml.codegen.costs.instruction_costs import EASY_POWERS
 from polyml.codegen.llvm.elementary.double_word import FloatOperations
 from polyml.codegen.llvm.elementary.logarithmic import split
 from polyml.codegen.llvm.ssa_value import SsaValue, literal

@@ -8,7 +8,7 @@ from math import prod
 
 from polyml.codegen.analysis.access_boxes import box, moving_names, tile_of
 from polyml.codegen.analysis.access_conflicts import Enclosing
-from polyml.codegen.analysis.trip_estimates import middle_values, trips
+from polyml.codegen.costs.trip_estimates import middle_values, trips
 from polyml.codegen.ir.program import Instance, Loop, Node, loops, with_paths
 from polyml.codegen.passes.packing import storage
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead

@@ -8,7 +8,7 @@ from math import prod
 
 from polyml.codegen.analysis.access_boxes import AccessBox
 from polyml.codegen.analysis.access_conflicts import ConflictTest, Enclosing
-from polyml.codegen.analysis.trip_estimates import middle_values, trips
+from polyml.codegen.costs.trip_estimates import middle_values, trips
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Instance, Loop, Program, instances

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyml.codegen.analysis.access_boxes import begins_on_step
-from polyml.codegen.analysis.trip_estimates import middle_values, trips
+from polyml.codegen.costs.trip_estimates import middle_values, trips
 from polyml.codegen.ir.program import Loop
 from polyml.codegen.passes.packing.copies import PackingContext, TileCopy, TileRead
 from polyml.quasi_affine.affine import Affine, variable

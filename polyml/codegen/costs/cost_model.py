@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from polyml.codegen.analysis.access_strides import AccessStrides, StrideKind
-from polyml.codegen.analysis.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms, stalls
-from polyml.codegen.analysis.expression_costs import PricedOperation, index_names, operations
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
 from polyml.codegen.analysis.register_tiling import RegisterTiling
-from polyml.codegen.analysis.step_accesses import AccessCounts, InnermostAccess
-from polyml.codegen.analysis.trip_estimates import middle_values, trips
+from polyml.codegen.costs.access_strides import AccessStrides, StrideKind
+from polyml.codegen.costs.cycle_terms import LATENCY_CYCLES, LOOP_CYCLES, CycleTerms, stalls
+from polyml.codegen.costs.expression_costs import PricedOperation, index_names, operations
+from polyml.codegen.costs.step_accesses import AccessCounts, InnermostAccess
+from polyml.codegen.costs.trip_estimates import middle_values, trips
 from polyml.codegen.ir.program import Instance, Loop
 from polyml.quasi_affine.affine import Affine
 from polyml.values import cached_property

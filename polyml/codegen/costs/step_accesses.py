@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from polyml.codegen.analysis.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
-from polyml.codegen.analysis.cycle_terms import StepAccesses
 from polyml.codegen.analysis.loop_nest import LoopNest
 from polyml.codegen.analysis.register_tiling import RegisterTiling
+from polyml.codegen.costs.access_strides import NO_STRIDE, AccessStrides, Stride, StrideKind
+from polyml.codegen.costs.cycle_terms import StepAccesses
 from polyml.quasi_affine.affine import Affine, variable
 
 NEXT_LINES = (

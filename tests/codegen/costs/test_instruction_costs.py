@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from polyml.codegen.analysis.expression_costs import operations
-from polyml.codegen.analysis.instruction_costs import FUNCTIONS, LIBRARY_CALL, price_of_function
+from polyml.codegen.costs.expression_costs import operations
+from polyml.codegen.costs.instruction_costs import FUNCTIONS, LIBRARY_CALL, price_of_function
 from polyml.errors import PolymlTypeError
 from polyml.frontend import elementwise_functions
 from polyml.frontend.syntax import Call
@@ -58,9 +58,7 @@ def test_calls_are_priced_one_by_one():
 
 
 def test_a_function_without_a_price_is_an_error():
-    with pytest.raises(
-        LookupError, match="the function sinc has no price in FUNCTIONS of polyml.codegen.analysis.instruction_costs"
-    ):
+    with pytest.raises(LookupError, match="the function sinc has no price in FUNCTIONS of polyml.codegen.costs.instruction_costs"):
         price_of_function("sinc")
 
 

@@ -1,7 +1,7 @@
 """The prices of operators and functions.
 
 Every elementwise function has a price here. One without a price is an error when its loops are chosen, and
-`tests/codegen/analysis/test_instruction_costs.py` fails before that.
+`tests/codegen/costs/test_instruction_costs.py` fails before that.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from polyml.codegen.analysis.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.codegen.analysis.loop_nest import LoopNest, NestAccess
+from polyml.codegen.costs.instruction_costs import LONGEST_SHORT_STRIDE
 from polyml.quasi_affine.affine import Affine
 from polyml.values import cached_property
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from polyml import polyhedra
-from polyml.codegen.analysis.instruction_costs import (
+from polyml.codegen.costs.instruction_costs import (
     CONVERSION,
     EASY_POWER,
     EASY_POWERS,
