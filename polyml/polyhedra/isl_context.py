@@ -125,19 +125,19 @@ def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
 def _used(context: isl.Context, most: int) -> int:
     """Returns the operations that isl has used since its count was last reset, or a few more.
 
-    isl tells only whether a limit is reached, so a search tries limits, down to a hundredth of what was used. Each trial with a limit that is
-    reached may itself count as some operations.
+    isl tells only whether a limit is reached, so a search tries limits, down to a thirtieth of what was used. Each trial with a limit that is
+    reached may itself count as some operations, and takes as long as many of them.
 
     most: the limit that isl has now
     """
-    low, high = 0, 64
+    low, high = 0, 512
     while high < most:  # from small limits on, since most budgets are far from used up
         context.set_max_operations(high)
         if not _is_exhausted(context):
             break
-        low, high = high, 2 * high
+        low, high = high, 8 * high
     high = min(high, most)
-    while high - low > max(4, high >> 7):
+    while high - low > max(64, high >> 5):
         middle = (low + high) // 2
         context.set_max_operations(middle)
         if _is_exhausted(context):

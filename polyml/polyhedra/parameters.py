@@ -21,18 +21,17 @@ def fix(value: _Relation, sizes: Mapping[str, int]) -> _Relation:
     """Returns the set or relation with its parameters fixed to the values in `sizes`, whose other names are ignored."""
     if isinstance(value, (isl.UnionSet, isl.UnionMap)):
         return value.intersect_params(sizes_set(tuple(sizes.items())))
-    names = parameter_names(value)
-    for name, size in sizes.items():
-        if name in names:
-            value = value.fix_val(_D.param, names.index(name), size)
-    return value
+    known = tuple((name, sizes[name]) for name in parameter_names(value) if name in sizes)
+    return value.intersect_params(sizes_set(known)) if known else value
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def sizes_set(sizes: tuple[tuple[str, int], ...]) -> isl.Set:
     """Returns the parameter set { : name = value and ... }."""
-    known = dict(sizes)
-    return fix(Frame(tuple(known), ()).universe().params(), known)
+    found = Frame(tuple(name for name, _ in sizes), ()).universe().params()
+    for position, (_, size) in enumerate(sizes):
+        found = found.fix_val(_D.param, position, size)
+    return found
 
 
 def at_sizes(value: _Relation, sizes: Mapping[str, int]) -> _Relation:

@@ -22,14 +22,8 @@ def used_iterators(value: isl.PwAff) -> tuple[int, ...]:
 
 def iterator_coefficients(value: isl.PwAff) -> list[tuple[int | Fraction, ...]]:
     """Returns the coefficients of the iterators, one tuple per piece: [(2, 1/2)] for { S[i, j] -> [(2i + j/2 + N)] }."""
-    found: list[tuple[int | Fraction, ...]] = []
-    count = value.dim(_D.in_)
-
-    def piece(_: isl.Set, aff: isl.Aff) -> None:
-        found.append(tuple(_number(aff.get_coefficient_val(_D.in_, k)) for k in range(count)))
-
-    value.foreach_piece(piece)
-    return found
+    dims = range(value.dim(_D.in_))
+    return [tuple(_number(aff.get_coefficient_val(_D.in_, k)) for k in dims) for _, aff in value.get_pieces()]
 
 
 def _number(value: isl.Val) -> int | Fraction:

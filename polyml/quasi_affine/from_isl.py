@@ -37,6 +37,7 @@ def integer_expression(value: isl.PwAff) -> Affine:
 
 _TUPLE = re.compile(r"(?:[A-Za-z_]\w*)?\[([^\[\]]*)\] -> \[")
 _PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def expression_of_iterators(value: isl.PwAff) -> Affine:
@@ -51,7 +52,10 @@ def _of_text(text: str) -> Affine:
 
 
 def _as_parameters(text: str) -> isl.PwAff:
-    """Returns the function { S[i, j] -> [(e)] } that has this text with i and j turned into parameters: [i, j] -> { [(e)] }."""
+    """Returns the function { S[i, j] -> [(e)] } that has this text with i and j turned into parameters: [i, j] -> { [(e)] }.
+
+    Parameters that it does not mention are left out, since isl's reader takes most of its time for them.
+    """
     header = _PARAMETERS.match(text)
     names = header.group(1).split(", ") if header else []
     body = text[text.index("{") :]
@@ -59,7 +63,8 @@ def _as_parameters(text: str) -> isl.PwAff:
     if found and found.group(1):
         names += found.group(1).split(", ")
     body = _TUPLE.sub("[", body)
-    return isl.PwAff(f"[{', '.join(n for n in names if n)}] -> {body}")
+    mentioned = {*_NAME.findall(body)}
+    return isl.PwAff(f"[{', '.join(name for name in names if name in mentioned)}] -> {body}")
 
 
 def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:

@@ -26,7 +26,7 @@ from polyml.pass_manager import apply
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.affine.components import strongly_connected_components
 from polyml.schedule.affine.distribution import in_sequence
-from polyml.schedule.affine.scheduler import affine_schedule, components, in_source_order
+from polyml.schedule.affine.scheduler import affine_schedule, component_nodes, components, in_source_order, names_at
 from polyml.schedule.affine.traffic_fusion import FusionSetting
 from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.analysis.free_updates import FreeUpdates
@@ -42,6 +42,7 @@ from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
 from polyml.schedule.tiling.time_tiling import TimeTiles, tile_time, time_tiles
 from polyml.schedule.tree import nodes
+from polyml.schedule.tree.bands import NODE, band_of
 from polyml.schedule.tree.text import parse_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
@@ -161,6 +162,15 @@ def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tu
     return in_sequence(parts), notes
 
 
+def _may_be_cut(component: isl.ScheduleNode, scop: Scop) -> bool:
+    """Returns whether a component might be cut into slabs or into tiles over time: it begins with a band one of whose loops carries a
+    dependence, and is not a single statement of a program with contractions, which has tiles of its own.
+    """
+    top = component.child(0)
+    is_sequential = top.get_type() == NODE.band and not all(band_of(top).coincident)
+    return is_sequential and (len(names_at(component)) > 1 or not has_contraction(scop))
+
+
 @dataclass(frozen=True)
 class _ProgramPart:
     """A part of a program that is scheduled by itself.
@@ -196,7 +206,7 @@ class _Planner:
         affine, notes = self._affine(whole, known)
         notes += (_traffic_note(request.fusion, affine, whole.scop, known),)
         whole = replace(whole, tree=affine)
-        if request.tile and request.cut:
+        if request.tile and request.cut and any(_may_be_cut(node, whole.scop) for node in component_nodes(affine)):
             tree: isl.Schedule | None = None
             cuts: list[Slabs | TimeTiles | None] = []
             try:

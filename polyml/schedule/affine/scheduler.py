@@ -239,7 +239,7 @@ def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Sc
     for first, second in zip(before, after):
         names = _names(first)
         match = second if _names(second) == names else next((c for c in after if _names(c) == names), None)
-        chosen.append(match if match is not None and _tileable(match) and not _outer_parallel(first) else first)
+        chosen.append(match if match is not None and _tileable(match) and not _is_outer_parallel(first.get_root()) else first)
     result = chosen[0]
     for component in chosen[1:]:
         result = result.sequence(component)
@@ -270,13 +270,18 @@ def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.S
 
 def _names(schedule: isl.Schedule) -> frozenset[str]:
     """Returns the names of the statements that the schedule runs."""
-    found = schedule.get_domain().get_set_list()
-    return frozenset(found.get_at(i).get_tuple_name() for i in range(found.n_set()))
+    return frozenset(polyhedra.set_names(schedule.get_domain()))
 
 
-def _outer_parallel(schedule: isl.Schedule) -> bool:
+def names_at(component: isl.ScheduleNode) -> frozenset[str]:
+    """Returns the names of the statements of a component: a filter, or the root of a schedule."""
+    is_root = component.get_type() == NODE.domain
+    return frozenset(polyhedra.set_names(component.domain_get_domain() if is_root else component.filter_get_filter()))
+
+
+def _is_outer_parallel(component: isl.ScheduleNode) -> bool:
     """Returns whether each outermost band has a loop that carries no dependence."""
-    return all(not _is_sequential(node) for node in _outer_bands(schedule.get_root()))
+    return all(not _is_sequential(node) for node in _outer_bands(component))
 
 
 def _tileable(schedule: isl.Schedule) -> bool:
@@ -305,10 +310,13 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
     (Gauss-Seidel), not where only a few do (row and column k in Floyd and Warshall's algorithm). Where a sequential outer loop
     runs short vector operations (a triangular solve), loops along rows matter more than threads.
     """
+    if not any(_is_skewed(node, scop, dependences) or _leaves_rows(node, scop) for node in component_nodes(schedule)):
+        return schedule
     parts = []
     for part in components(schedule):
-        is_skewed = not _skew_pays(part, scop, dependences)
-        if is_skewed or _leaves_rows(part, scop):
+        root = part.get_root()
+        is_skewed = _is_skewed(root, scop, dependences)
+        if is_skewed or _leaves_rows(root, scop):
             part = scop.schedule.intersect_domain(part.get_domain())
         parts.append(in_source_order(part, dependences) if is_skewed else part)
     result = parts[0]
@@ -317,40 +325,47 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
     return result
 
 
-def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
-    """Returns whether the schedule's innermost loops jump between rows of arrays in more accesses than the source's do.
+def component_nodes(schedule: isl.Schedule) -> list[isl.ScheduleNode]:
+    """Returns the children of the schedule's outermost sequence, or its root where it does not begin with one."""
+    top = schedule.get_root().child(0)
+    return [top.child(k) for k in range(top.n_children())] if top.get_type() == NODE.sequence else [schedule.get_root()]
+
+
+def _leaves_rows(component: isl.ScheduleNode, scop: Scop) -> bool:
+    """Returns whether a component's innermost loops jump between rows of arrays in more accesses than the source's do.
 
     It returns False where each outermost band has a parallel loop, and where a statement has more than two loops.
     """
-    names = sorted(_names(schedule))
-    if _outer_parallel(schedule) or any(len(scop.statements[n].iterators) > 2 for n in names):
+    if _is_outer_parallel(component):
+        return False
+    names = sorted(names_at(component))
+    if any(len(scop.statements[n].iterators) > 2 for n in names):
         return False
     now = before = 0
     for name in names:
-        innermost = _innermost(schedule, name)
+        innermost = _innermost(component, name)
         now += jumps(scop, name, innermost)
         before += jumps(scop, name, [len(scop.statements[name].iterators) - 1])
     return now > before
 
 
-def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
+def _innermost(component: isl.ScheduleNode, name: str) -> list[int]:
     """Returns the positions of the iterators on which the innermost loop around the statement `name` depends."""
     found: list[int] = []
-    for node in _all_bands(schedule.get_root()):
+    for node in _all_bands(component):
         for member in band_of(node).members:
             found = iterators_of(member, name) or found
     return found
 
 
-def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> bool:
-    """Returns whether the schedule has no skewed loops, or has a statement whose skewing pays.
+def _is_skewed(component: isl.ScheduleNode, scop: Scop, dependences: Dependences) -> bool:
+    """Returns whether a component has skewed loops, but no statement whose skewing pays.
 
     It pays where most iterations of the source's innermost loop around the statement read what the one just before wrote.
     """
-    bands = _all_bands(schedule.get_root())
-    if all(_is_plain(m) for node in bands for m in band_of(node).members):
-        return True
-    return any(_waits(scop.statements[name], dependences) for name in _names(schedule))
+    if all(_is_plain(m) for node in _all_bands(component) for m in band_of(node).members):
+        return False
+    return not any(_waits(scop.statements[name], dependences) for name in names_at(component))
 
 
 def _all_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:

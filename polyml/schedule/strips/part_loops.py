@@ -4,7 +4,7 @@ that both follow a subscript access the same elements in the same iteration alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import islpy as isl
@@ -14,7 +14,7 @@ from polyml.model.core.scop import Scop, Statement
 from polyml.quasi_affine.affine import Affine, variable
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import accesses, positions_in
-from polyml.schedule.strips.row_nests import Part, length_of
+from polyml.schedule.strips.row_nests import Part
 
 _ITERATION = variable("'")  # the value of a loop in subscripts, which no iterator or parameter has as its name
 
@@ -28,7 +28,8 @@ class PartLoops:
     sizes: values of parameters.
     The other attributes hold what is known: by the number of a part, whether it has a product; by this and the number of a loop as
     given, by statement the positions of the iterators that the loop depends on and the subscripts that follow it, whether it
-    follows a single iterator of each, and its least and its greatest number of iterations; and by statement and position, the most iterations of the iterator there.
+    follows a single iterator of each, and its least and its greatest number of iterations; by statement, its domain at these sizes;
+    and by statement and position, the most iterations of the iterator there.
     """
 
     scop: Scop
@@ -38,6 +39,7 @@ class PartLoops:
     _single: dict[tuple[int, int], bool] = field(default_factory=dict)
     _subscripts: dict[tuple[int, int], dict[str, tuple[_Subscripts, ...]]] = field(default_factory=dict)
     _lengths: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    _domains: dict[str, isl.Set] = field(default_factory=dict)
     _most: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def has_product(self, part: Part) -> bool:
@@ -66,13 +68,21 @@ class PartLoops:
         """
         key = part.number, part.given(k)
         if key not in self._lengths:
-            found = [max(1, self._length(name, along[0])) for name, along in self.positions(part, k).items()]
+            found = [max(1, self.length(name, along[0])) for name, along in self.positions(part, k).items()]
             self._lengths[key] = min(found, default=1), max(found, default=1)
         return self._lengths[key]
 
-    def _length(self, name: str, position: int) -> int:
+    def most(self, parts: Sequence[Part], k: int) -> int:
+        """Returns the most iterations that loop number `k` of the parts, which follows a single iterator, has for a statement."""
+        along = [each for part in parts for each in self.positions(part, k).items()]
+        return max((self.length(name, position) for name, (position,) in along), default=0)
+
+    def length(self, name: str, position: int) -> int:
+        """Returns the most iterations that a loop of a statement has. position: of its iterator."""
         if (name, position) not in self._most:
-            self._most[name, position] = length_of(self.scop.statements[name], position, self.sizes)
+            if name not in self._domains:
+                self._domains[name] = polyhedra.fix(self.scop.statements[name].domain, self.sizes)
+            self._most[name, position] = polyhedra.length(self._domains[name], position) or 0
         return self._most[name, position]
 
     def meet_in_one_iteration(self, ends: tuple[Part, str, int], others: tuple[Part, str, int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import groupby
@@ -10,7 +10,7 @@ from itertools import groupby
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.scop import Scop, Statement
+from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import POINT, members_of, names_in, outermost, together
@@ -217,16 +217,3 @@ def iterator_of(member: isl.UnionPwAff, name: str, scop: Scop) -> str | None:
     """Returns the iterator of the statement `name` that the member depends on; None where it is not a single one."""
     along = iterators_of(member, name)
     return scop.statements[name].iterators[along[0]] if len(along) == 1 else None
-
-
-def lengths_of(nests: Sequence[RowNest], k: int, scop: Scop, sizes: Mapping[str, int]) -> Iterator[int]:
-    """Yields, for each statement of the nests, the most iterations of loop number `k`, which follows a single iterator."""
-    for nest in nests:
-        for name in nest.names:
-            (position,) = iterators_of(nest.members[k], name)
-            yield length_of(scop.statements[name], position, sizes)
-
-
-def length_of(statement: Statement, position: int, sizes: Mapping[str, int]) -> int:
-    """Returns the most iterations that a loop of a statement has. position: of its iterator."""
-    return polyhedra.length(polyhedra.fix(statement.domain, sizes), position) or 0

@@ -35,8 +35,6 @@ from polyml.schedule.strips.row_nests import (
     domain_of,
     in_rows,
     iterator_of,
-    length_of,
-    lengths_of,
     parts_of,
     shared_loop,
 )
@@ -162,7 +160,7 @@ class _StripLayout:
         """Returns the group in a loop over strips; None where strips do not pay, or all nests run in the tiles of one product."""
         nests, last = group.nests, group.depth - 1
         blocks = column_blocks(nests, group.depth, self.scop, self.dependences)
-        extents = [max(lengths_of(nests, k, self.scop, self.traffic.sizes), default=0) for k in range(group.depth)]
+        extents = [self.loops.most(group.parts, k) for k in range(group.depth)]
         rows = self._rows(group, extents, blocks)
         if not rows:
             return None
@@ -295,7 +293,7 @@ class _StripLayout:
             if may_be_contraction(statement):
                 shared = {position for member in nest.members[:depth] for position in iterators_of(member, statement.name)}
                 moving = [{k for k, c in enumerate(found[0]) if c} for found in statement.write.coefficients[:-1]]
-                yield max(1, prod(length_of(statement, k, self.traffic.sizes) for k in set().union(*moving) - shared))
+                yield max(1, prod(self.loops.length(statement.name, k) for k in set().union(*moving) - shared))
 
     def _note(self, group: Group, rows: int, blocks: ColumnBlocks | None) -> str:
         names = sorted(name for nest in group.nests for name in nest.names)
