@@ -43,7 +43,6 @@ from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
 from polyml.schedule.tiling.time_tiling import TimeTiles, tile_time, time_tiles
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, band_of
-from polyml.schedule.tree.text import parse_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
@@ -377,10 +376,10 @@ class _Planner:
         notes: Notes = ()
         for part, cut in zip(parts, cuts):
             tree, decided = self._component_in_cut(part, cut)
-            child = parse_tree(str(tree)).get("child")
-            plans.append({"filter": str(part.tree.get_domain()), **({} if child is None else {"child": child})})
+            child = nodes.tree_of(tree).get("child")
+            plans.append({"filter": nodes.text_of(part.tree.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
-        root = {"domain": str(whole.scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
+        root = {"domain": nodes.text_of(whole.scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
         made = nodes.schedule(root)
         try:
             self._check(made, whole)

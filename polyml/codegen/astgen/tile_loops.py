@@ -17,7 +17,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, members_of, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 TILE = "tile_"  # the statement that stands for what is inside
 
@@ -46,7 +46,7 @@ def tile_loops(schedule: isl.Schedule, context: isl.Set) -> TileLoops | None:
     """
     if not _is_tiled(schedule.get_root().child(0)):
         return None
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     chain, inside = _chain(tree["child"])
     members = [members_of(band)[0] for _, band in chain]
     names = tuple(f"tile{k}" for k in range(len(members)))

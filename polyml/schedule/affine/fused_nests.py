@@ -36,7 +36,7 @@ class FlatNest:
 
     def body(self) -> Tree:
         """Returns the inside of the nest's loops as a child of a sequence."""
-        return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
+        return {"filter": nodes.text_of(self.domain), **({} if self.child is None else {"child": self.child})}
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ def nest_tree(part: FlatNest, members: Sequence[isl.UnionPwAff]) -> Tree:
     if not members:
         return part.body()
     band = free_band(members) if part.child is None else {**free_band(members), "child": part.child}
-    return {"filter": str(part.domain), "child": {"mark": POINT, "child": band}}
+    return {"filter": nodes.text_of(part.domain), "child": {"mark": POINT, "child": band}}
 
 
 def free_band(members: Sequence[isl.UnionPwAff]) -> Tree:
-    return {"schedule": str(together(members)), "permutable": 1, "coincident": [0] * len(members)}
+    return {"schedule": nodes.text_of(together(members)), "permutable": 1, "coincident": [0] * len(members)}
 
 
 def deep(first: FlatNest, second: FlatNest, inner: isl.UnionPwAff) -> FlatNest:

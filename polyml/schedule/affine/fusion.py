@@ -23,7 +23,7 @@ from polyml.schedule.analysis.loop_roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import members_of, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 DEEP = 3  # members of a band that may be tiled
 
@@ -33,7 +33,7 @@ def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everythin
 
     The result is legal if the schedule is.
     """
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     fused = _fused(tree, _FusionCriteria(scop, dependences, everything))
     return schedule if fused is tree else nodes.schedule(fused)
 
@@ -240,9 +240,9 @@ def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) ->
     inside = [*_inside(first, band), *_inside(second, other)]
     both = nodes.instances(first["filter"]).union(nodes.instances(second["filter"]))
     return {
-        "filter": str(both),
+        "filter": nodes.text_of(both),
         "child": {
-            "schedule": str(shared),
+            "schedule": nodes.text_of(shared),
             "permutable": 1,
             "coincident": [int(parallel)],
             "child": {"sequence": inside},
@@ -279,7 +279,11 @@ def _inside(group: Tree, band: Tree) -> Iterator[Tree]:
     """
     members = members_of(band)
     if len(members) > 1:
-        rest = {**band, "schedule": str(together(members[1:])), "coincident": band.get("coincident", [0] * len(members))[1:]}
+        rest = {
+            **band,
+            "schedule": nodes.text_of(together(members[1:])),
+            "coincident": band.get("coincident", [0] * len(members))[1:],
+        }
         yield {"filter": group["filter"], "child": rest}
         return
     below = band.get("child")

@@ -22,7 +22,6 @@ from polyml.schedule.affine.traffic_fusion import FusionSetting, join_passes
 from polyml.schedule.analysis.strides import iterators_of, jumps
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, Band, band_of, replace_band, rewrite_bands
-from polyml.schedule.tree.text import parse_tree
 
 OPERATIONS = 64_000  # isl operations for one form of a schedule, and OPERATIONS_PER_STATEMENT for each statement:
 OPERATIONS_PER_STATEMENT = 12_000  # what the kernels need. Beyond it isl's integers may grow, and an operation take 1 ms
@@ -263,8 +262,8 @@ def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.S
     found = schedule.intersect_domain(instances)
     if found.get_root().child(0).get_type() == child.child(0).get_type():
         return found
-    below = parse_tree(str(schedule))["child"]["sequence"][number].get("child")  # isl does not see that other children have none
-    tree = {"domain": str(schedule.get_domain().intersect(instances))}
+    below = nodes.tree_of(schedule)["child"]["sequence"][number].get("child")  # isl does not see that other children have none
+    tree = {"domain": nodes.text_of(schedule.get_domain().intersect(instances))}
     return nodes.schedule(tree if below is None else {**tree, "child": below})
 
 

@@ -21,7 +21,7 @@ from polyml.model.core.scop import Scop
 from polyml.schedule.legality.check import is_legal
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import members_of, names_in, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 
 def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
@@ -31,7 +31,7 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
 
     Only loops that share data are fused. The schedule itself is returned where there are none, or fusing them would be illegal.
     """
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     shifted = _shifted(tree, scop)
     if shifted is tree:
         return schedule
@@ -78,7 +78,7 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
         inside = _one_loop(earlier, later, loop)
         rest = [part for k, part in enumerate(parts) if k not in (first, second)]
         child = {"sequence": [*rest[:first], inside, *rest[first:]]} if rest else inside["child"]
-        schedule = str(together([*outer, moved]))
+        schedule = nodes.text_of(together([*outer, moved]))
         return {**node, "schedule": schedule, "options": f"{{ separate[{len(outer)}] }}", "child": child}
     return None
 
@@ -92,8 +92,8 @@ def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
     """
     both = nodes.instances(earlier["filter"]).union(nodes.instances(later["filter"]))
     order = [{"filter": later["filter"]}, {"filter": earlier["filter"]}]
-    band = {"schedule": str(together([loop])), "permutable": 1, "coincident": [0], "options": "{ separate[0] }"}
-    return {"filter": str(both), "child": {**band, "child": {"sequence": order}}}
+    band = {"schedule": nodes.text_of(together([loop])), "permutable": 1, "coincident": [0], "options": "{ separate[0] }"}
+    return {"filter": nodes.text_of(both), "child": {**band, "child": {"sequence": order}}}
 
 
 def _is_loop(node: Tree) -> bool:

@@ -42,7 +42,7 @@ from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.legality.check import only_updated
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import POINT, TILE, members_of, parallel_mark, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 OPERATIONS = 200_000  # isl operations for the choice
 ONE_THREAD = 0.55  # of memory's bandwidth
@@ -77,7 +77,7 @@ def join_passes(
 
     sizes: values of parameters to choose by.
     """
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     fusion = _TrafficFusion(scop, dependences, setting, sizes)
     try:
         with polyhedra.budget(OPERATIONS):

@@ -51,10 +51,10 @@ class RowNest:
         """Returns the nest without its `depth` outermost loops, as a child of a sequence."""
         members = self.members[depth:]
         if not members:
-            return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
+            return {"filter": nodes.text_of(self.domain), **({} if self.child is None else {"child": self.child})}
         flags = [int(flag) for flag in self.coincident[depth:]]
-        band = {"schedule": str(together(members)), "permutable": int(self.permutable), "coincident": flags}
-        return {"filter": str(self.domain), "child": band if self.child is None else {**band, "child": self.child}}
+        band = {"schedule": nodes.text_of(together(members)), "permutable": int(self.permutable), "coincident": flags}
+        return {"filter": nodes.text_of(self.domain), "child": band if self.child is None else {**band, "child": self.child}}
 
 
 def nests_of(
@@ -191,9 +191,9 @@ def _shared_rows(parts: Sequence[Tree]) -> Tree:
     if len(parts) == 1:
         return {**parts[0], "child": {"mark": POINT, "child": parts[0]["child"]}}
     nests = [_own_loops(part) for part in parts]
-    rows, inside = str(together([shared_loop(nests, 0)])), [nest.inside(1) for nest in nests]
+    rows, inside = nodes.text_of(together([shared_loop(nests, 0)])), [nest.inside(1) for nest in nests]
     band = {"schedule": rows, "permutable": 1, "coincident": [1], "child": {"sequence": inside}}
-    return {"filter": str(domain_of(nests)), "child": {"mark": POINT, "child": band}}
+    return {"filter": nodes.text_of(domain_of(nests)), "child": {"mark": POINT, "child": band}}
 
 
 def _own_loops(part: Tree) -> RowNest:

@@ -42,7 +42,7 @@ from polyml.schedule.strips.shared_loops import SharedLoops
 from polyml.schedule.tiling.contraction_axes import RowStrips
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import TILE, names_in, parallel_mark, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 SECOND_SHARE = 50  # percent of the second cache that the rows of a strip fill
 LEAST_SHARE = 15  # percent of it that is handed on at least
@@ -85,9 +85,9 @@ def in_strips(
     """
     if not any(map(may_be_contraction, scop.statements.values())):
         return Stripped(None)
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     top = tree.get("child", {})
-    given = top["sequence"] if "sequence" in top else [{"filter": str(schedule.get_domain()), "child": top}]
+    given = top["sequence"] if "sequence" in top else [{"filter": nodes.text_of(schedule.get_domain()), "child": top}]
     machine, parallel, threads = limits
     traffic = Traffic(scop, sizes)
     known = PartLoops(scop, sizes)
@@ -180,8 +180,8 @@ class _StripLayout:
             starts = loop if k < last else loop.scale_down_val(size).floor().scale_val(size)
             flags = {"permutable": 1, "coincident": [1], "options": "{ atomic[0] }"}
             mark = parallel_mark(group.partial[k]) if self.parallel and k == shared else TILE
-            tree = {"mark": mark, "child": {"schedule": str(together([starts])), **flags, "child": tree}}
-        made: Tree = {"filter": str(domain_of(nests)), "child": tree}
+            tree = {"mark": mark, "child": {"schedule": nodes.text_of(together([starts])), **flags, "child": tree}}
+        made: Tree = {"filter": nodes.text_of(domain_of(nests)), "child": tree}
         notes = [self._note(group, rows, blocks), *(f"  {note}" for note in more)]
         return _Strips(group, made, notes, blocks is not None)
 
@@ -216,13 +216,13 @@ class _StripLayout:
         if not nests:
             return [], ()
         order = {
-            "domain": str(self.scop.domain.intersect(domain_of(nests))),
+            "domain": nodes.text_of(self.scop.domain.intersect(domain_of(nests))),
             "child": {"sequence": [nest.inside(last) for nest in nests]},
         }
         inner, notes = self.lay_out(strips, nodes.schedule(order))
-        inside = parse_tree(str(inner))["child"]
+        inside = nodes.tree_of(inner)["child"]
         if "sequence" not in inside and not several:
-            inside = {"sequence": [{"filter": str(domain_of(nests)), "child": inside}]}
+            inside = {"sequence": [{"filter": nodes.text_of(domain_of(nests)), "child": inside}]}
         if "sequence" not in inside or any(map(self._is_plain, inside["sequence"])):
             return None
         return inside["sequence"], notes
@@ -232,9 +232,9 @@ class _StripLayout:
         found = [list(in_rows(section, adding)) for section in sections]
         if blocks is None:
             return found[0]
-        loop = {"schedule": str(together([blocks.block])), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
+        loop = {"schedule": nodes.text_of(together([blocks.block])), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
         tree = {"mark": TILE, "child": {**loop, "child": {"sequence": found[1]}}}
-        return [*found[0], {"filter": str(domain_of(blocks.inside)), "child": tree}, *found[2]]
+        return [*found[0], {"filter": nodes.text_of(domain_of(blocks.inside)), "child": tree}, *found[2]]
 
     def _is_plain(self, part: Tree) -> bool:
         """Returns whether a nest of a strip may be a product, but has no blocks."""

@@ -26,7 +26,7 @@ from polyml.schedule.analysis.loop_roles import LoopRole, loop_role
 from polyml.schedule.analysis.strides import is_same_element, iterators_of
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, POINT, TILE, Band, band_of
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 PartPlan = Callable[[isl.UnionSet], tuple[isl.Schedule, tuple[str, ...]]]
 SLAB = "slab"  # the parameter of a part: where its slab begins
@@ -314,7 +314,7 @@ def in_slabs(component: isl.Schedule, found: Slabs, plan: PartPlan) -> tuple[isl
         schedule, decided = plan(instances)
         schedules.append(schedule)
         notes += (f"  {', '.join(sorted(polyhedra.set_names(instances)))}", *(f"    {note}" for note in decided))
-    tree = {"domain": str(component.get_domain()), "child": _around_parts(found, schedules)}
+    tree = {"domain": nodes.text_of(component.get_domain()), "child": _around_parts(found, schedules)}
     return nodes.schedule(tree), notes
 
 
@@ -327,11 +327,11 @@ def _around_parts(found: Slabs, schedules: Sequence[isl.Schedule]) -> Tree:
     at = start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain()
     parts = []
     for instances, schedule in zip(found.parts, schedules):
-        child = parse_tree(str(schedule)).get("child")
-        filter_ = {"filter": str(_at_slab(instances, at))}
+        child = nodes.tree_of(schedule).get("child")
+        filter_ = {"filter": nodes.text_of(_at_slab(instances, at))}
         parts.append(filter_ if child is None else {**filter_, "child": {"mark": POINT, "child": _without_slab(child, at)}})
     band = isl.MultiUnionPwAff.from_union_map(start)
-    slabs = {"schedule": str(band), "permutable": 1, "coincident": [0], "child": {"sequence": parts}}
+    slabs = {"schedule": nodes.text_of(band), "permutable": 1, "coincident": [0], "child": {"sequence": parts}}
     return {"mark": TILE, "child": slabs}
 
 
@@ -357,7 +357,7 @@ def _without_slab(node: Tree, at: isl.UnionSet) -> Tree:
     """
     made = {**node}
     if "filter" in node:
-        made["filter"] = str(_at_slab(nodes.instances(node["filter"]), at))
+        made["filter"] = nodes.text_of(_at_slab(nodes.instances(node["filter"]), at))
     if "schedule" in node:
         made["schedule"] = _band_at_slab(node["schedule"], at)
     if "child" in node:

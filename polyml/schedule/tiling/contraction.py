@@ -29,7 +29,7 @@ from polyml.schedule.tiling.contraction_axes import ContractionShape, LayoutSett
 from polyml.schedule.tiling.contraction_tree import band_node, filter_text, members_of_band, origin_of
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, names_in
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 _NestKey = tuple[str, tuple[str, ...], frozenset[str]]  # a statement, its free loops, those of them that carry no dependence
 _Members = tuple[dict[str, "str | None"], ...]  # of bands: statement -> the iterator that the member follows
@@ -49,7 +49,7 @@ def map_contractions(
     others: the pass on all other nests, whose result is proved together with the contractions; it returns a schedule and notes.
     """
     scop, reductions = setting.scop, setting.reductions
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     known: dict[_NestKey, ContractionShape] = {}
 
     def laid_out(joins: str, only: frozenset[str]) -> _LaidOut | None:
@@ -391,5 +391,5 @@ class _ContractionLayout:
         if rest.is_empty() or common.is_empty():
             return (filter_text([main]),)
         self.has_diagonal = True
-        of_diagonal, in_whole = str(isl.UnionSet.from_set(rest)), str(isl.UnionSet.from_set(common))
+        of_diagonal, in_whole = nodes.text_of(isl.UnionSet.from_set(rest)), nodes.text_of(isl.UnionSet.from_set(common))
         return (of_diagonal, in_whole) if self._variant.diagonal == "first" else (in_whole, of_diagonal)

@@ -54,7 +54,7 @@ def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, p
         strip = scaled_floor(Band(band.members[depth : depth + 1], (True,), True), [STRIP])
         tree = {"mark": POINT, "child": tree}
         tree = {"mark": PARALLEL if parallel else TILE, "child": {**_band(strip, 0, 1), "child": tree}}
-    return nodes.schedule({"domain": str(scop.domain), "child": tree})
+    return nodes.schedule({"domain": nodes.text_of(scop.domain), "child": tree})
 
 
 def _has_cycle(dependences: Dependences) -> bool:
@@ -83,7 +83,7 @@ def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
     if where is not None:
         members = tuple(m.intersect_domain(nodes.instances(where)) for m in members)
     flags = [int(c) for c in band.coincident[first:stop]]
-    return {"schedule": str(together(members)), "permutable": 1, "coincident": flags}
+    return {"schedule": nodes.text_of(together(members)), "permutable": 1, "coincident": flags}
 
 
 def _by_levels(names: Sequence[str], order: isl.UnionMap) -> list[str] | None:

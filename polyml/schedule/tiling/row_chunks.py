@@ -27,7 +27,7 @@ from polyml.schedule.analysis.strides import accesses, iterators_of
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, members_of
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' barriers; for one thread, twice its second cache
 ALONE_SHARE = 50  # percent of the second cache that a chunk's rows of them fill for one thread; several fill theirs: fewer barriers
@@ -111,7 +111,7 @@ def in_chunks(
 
     sizes: values of parameters; None: taken to be too small for chunks.
     """
-    tree = parse_tree(str(schedule))
+    tree = nodes.tree_of(schedule)
     parts = tree.get("child", {}).get("sequence", [])
     nests = [_nest(part, scop) for part in parts]
     traffic, handed = Traffic(scop, sizes), handed_on(scop)
@@ -263,9 +263,9 @@ def _tree(found: Chunks, inside: Sequence[_RowNest], chunk: int, strip: int) -> 
     rows = reduce(isl.UnionPwAff.union_add, (polyhedra.plus(nest.rows, shift) for nest, shift in zip(inside, found.shifts)))
     chunks = isl.MultiUnionPwAff.from_union_pw_aff(rows.scale_down_val(size).floor().scale_val(size))
     domain = polyhedra.union([nest.domain for nest in inside], isl.UnionSet("{ }"))
-    band = {"schedule": str(chunks), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
+    band = {"schedule": nodes.text_of(chunks), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
     parts = {"sequence": [_in_strips(nest, strip) for nest in inside]}
-    return {"filter": str(domain), "child": {"mark": TILE, "child": {**band, "child": parts}}}
+    return {"filter": nodes.text_of(domain), "child": {"mark": TILE, "child": {**band, "child": parts}}}
 
 
 def _in_strips(nest: _RowNest, rows: int) -> Tree:
@@ -276,7 +276,7 @@ def _in_strips(nest: _RowNest, rows: int) -> Tree:
         return nest.tree
     size = isl.Val(rows)
     strips = isl.MultiUnionPwAff.from_union_pw_aff(nest.rows.scale_down_val(size).floor().scale_val(size))
-    return {**nest.tree, "child": {"mark": PARALLEL, "child": {**nest.tree["child"]["child"], "schedule": str(strips)}}}
+    return {**nest.tree, "child": {"mark": PARALLEL, "child": {**nest.tree["child"]["child"], "schedule": nodes.text_of(strips)}}}
 
 
 def _note(found: Chunks, inside: Sequence[_RowNest], rows: int, scop: Scop, traffic: Traffic) -> str:

@@ -33,7 +33,7 @@ from polyml.model.core.scop import Scop
 from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.tree import nodes
 from polyml.schedule.tree.bands import NODE, PARALLEL, POINT, TILE, Band, band_of, floor, together
-from polyml.schedule.tree.text import Tree, parse_tree
+from polyml.schedule.tree.text import Tree
 
 SLOPES = range(5)  # elements per time step by which a hyperplane may be skewed
 SHARE = 75  # percent of the cache that a tile's data fill
@@ -129,20 +129,26 @@ def tile_time(component: isl.Schedule, found: TimeTiles, *, parallel: bool) -> t
     """
     first, second = (h.member for h in found.waves)
     tiles = floor(Band((first, second), (False, False), True), found.sizes).members
-    inside: Tree = {"mark": POINT, "child": _whole(parse_tree(str(component))["child"])}
+    inside: Tree = {"mark": POINT, "child": _whole(nodes.tree_of(component)["child"])}
     for plane, size in reversed(found.inner):
         inside = {"mark": TILE, "child": _loop(floor(Band((plane.member,), (False,), True), (size,)).members[0], False, inside)}
     inside = {"mark": PARALLEL if parallel else TILE, "child": _loop(tiles[0], True, inside)}
     waves = {"mark": TILE, "child": _loop(tiles[0].add(tiles[1]), False, inside)}
     domain = component.get_domain()
-    made = nodes.schedule({"domain": str(domain), "child": waves})
+    made = nodes.schedule({"domain": nodes.text_of(domain), "child": waves})
     return made, (f"{', '.join(sorted(polyhedra.set_names(domain)))}: {found}",)
 
 
 def _loop(member: isl.UnionPwAff, coincident: bool, child: Tree) -> Tree:
     """Returns a band of the loop `member` around `child`, with the option by which isl writes it as one loop, not as several."""
     band = isl.MultiUnionPwAff.from_union_pw_aff(member)
-    return {"schedule": str(band), "permutable": 1, "coincident": [int(coincident)], "options": "{ atomic[0] }", "child": child}
+    return {
+        "schedule": nodes.text_of(band),
+        "permutable": 1,
+        "coincident": [int(coincident)],
+        "options": "{ atomic[0] }",
+        "child": child,
+    }
 
 
 def _whole(node: Tree) -> Tree:

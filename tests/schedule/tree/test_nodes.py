@@ -28,6 +28,20 @@ def test_schedules_built_node_by_node_are_those_that_isl_reads(name):
     assert made.get_map().is_equal(isl.Schedule(text).get_map())
 
 
+@pytest.mark.parametrize("name", [*NAMES, "doitgen", "deriche", "cholesky"])
+def test_trees_of_schedules_are_those_of_their_texts(name):
+    made = scheduled(name).tree
+    tree = nodes.tree_of(made)
+    assert tree == parse_tree(str(made))
+    assert nodes.schedule(tree).plain_is_equal(made)
+
+
+def test_trees_with_other_kinds_of_nodes_are_read_from_the_text():
+    made = scheduled("gemm").tree.insert_guard(isl.Set("[N] -> { : N > 9 }"))
+    assert "guard" in str(made)
+    assert nodes.tree_of(made) == parse_tree(str(made))
+
+
 def test_sets_of_children_marks_and_options_are_kept():
     tree = {
         "domain": "[N, M] -> { S[i] : 0 <= i < N; T[j] : 0 <= j < M }",
