@@ -229,8 +229,13 @@ class Addresses:
 
     def deepest(self, names: frozenset[str]) -> int:
         """Returns the index in `scopes` of the outermost scope in which the values of all the names are known."""
-        # in a fixed order, so that the text is the same in every process
-        return max(map(self.depth, sorted(names)), default=0)
+        found = 0
+        for name in names:
+            known = self.names.get(name)
+            if known is None:  # in a fixed order, so that the text is the same in every process
+                return max(map(self.depth, sorted(names)))
+            found = max(found, known[1])
+        return found
 
     def _atom(self, atom: Atom, scope: LoopScope) -> str:
         """Emits an atom (a name, floor division, minimum or maximum, or conditional value) in the scope. Returns its SSA name."""

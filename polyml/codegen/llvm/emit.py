@@ -244,7 +244,7 @@ class KernelEmitter(Body):
         """Emits whether a parallel loop has enough work for threads, and returns its SSA name; a constant if it has at the least
         sizes that the code is for, or has not at the greatest.
         """
-        least, most = (work_at(node, sizes) for sizes in self.module.ranges.corners(self.module.symbols))
+        least, most = work_at(node, *self.module.ranges.corners(self.module.symbols))
         if least is not None and least >= PARALLEL_WORK:
             return "true"
         if most is not None and most < PARALLEL_WORK:

@@ -42,14 +42,18 @@ def work(body: Addresses, node: Loop) -> str:
     return total
 
 
-def work_at(node: Loop, values: Mapping[str, int]) -> int | None:
-    """Returns the estimate that `work` emits for these values of the program's sizes; None where it depends on other names."""
+def work_at(node: Loop, *corners: Mapping[str, int]) -> list[int | None]:
+    """Returns the estimate that `work` emits for each of several values of the program's sizes; None where it depends on other names."""
     reach = extremum("min", node.upper) - extremum("max", node.lower) + node.step
-    if not all(each.names <= values.keys() for each in (reach, *(inside for inside, _, _ in _inside(node)))):
-        return None
-    total = max(reach.evaluate(values), 0) // node.step
-    for inside, step, times in _inside(node):
-        total *= inside.evaluate(values) // step * times
+    inside = [*_inside(node)]
+    names = reach.names.union(*(each.names for each, _, _ in inside))
+    return [_work(reach.evaluate(values) // node.step, inside, values) if names <= values.keys() else None for values in corners]
+
+
+def _work(iterations: int, inside: Sequence[tuple[Affine, int, int]], values: Mapping[str, int]) -> int:
+    total = max(iterations, 0)
+    for reach, step, times in inside:
+        total *= reach.evaluate(values) // step * times
     return total
 
 

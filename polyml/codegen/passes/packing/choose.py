@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 from polyml.codegen.analysis.access_boxes import box, moving_names, tile_of
@@ -18,7 +19,7 @@ from polyml.errors import ScheduleError
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.nest import subvalues
 from polyml.model.core.scop import Gather, Load
-from polyml.quasi_affine.affine import Compare, variable
+from polyml.quasi_affine.affine import Affine, Compare, variable
 
 # how often each element of a copy has to be read for the copy to pay
 LEAST_USES = 48  # if sizes are not known
@@ -157,9 +158,9 @@ def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
 
 def reads_below(
     context: PackingContext, chain: tuple[Loop, ...], around: tuple[Enclosing, ...]
-) -> Iterator[list[tuple[int, TileRead]]]:
-    """Yields for each read below the chain a list of pairs (level, the read with its box) with the places where a copy for it may
-    be filled. A level is in the list if the elements that the read accesses in one run of the body of chain[level] form a box which
+) -> Iterator[Iterator[tuple[int, TileRead]]]:
+    """Yields for each read below the chain an iterator over pairs (level, the read with its box) with the places where a copy for it
+    may be filled. A level is among them if the elements that the read accesses in one run of the body of chain[level] form a box which
     differs from iteration to iteration of chain[level]; level -1 is before all loops. Levels go from the outermost inwards.
 
     around: the loops and guards around the chain.
@@ -167,16 +168,32 @@ def reads_below(
     for position, (instance, path) in enumerate(with_paths(chain[-1].body)):
         statement = context.program.scop.statements[instance.statement]
         inner = [node for node in path if isinstance(node, Loop)]
+        enclosing = (*around, *chain, *_around(path))
         for number, access in enumerate(statement.reads):
             subscripts = context.tests.subscripts((access, instance))
             moving = moving_names(subscripts, (*chain, *inner))
-            found = []
-            for level in range(-1 if context.sizes else 0, len(chain)):
-                window = box(access.array, subscripts, [*chain[level + 1 :], *inner], context.sizes is not None)
-                if window is not None and (level < 0 or chain[level].var in window.names):
-                    enclosing = (*around, *chain, *_around(path))
-                    found.append((level, TileRead(statement, number, instance, position, enclosing, window, moving)))
-            yield found
+            read = partial(TileRead, statement, number, instance, position, enclosing, moving=moving)
+            yield _levels(context, chain, inner, (access.array, subscripts), read)
+
+
+def _levels(
+    context: PackingContext,
+    chain: tuple[Loop, ...],
+    inner: Sequence[Loop],
+    element: tuple[str, tuple[Affine, ...]],
+    read: Callable[..., TileRead],
+) -> Iterator[tuple[int, TileRead]]:
+    """Yields the levels of one read, as `reads_below` says.
+
+    inner: the loops around it that are inside the chain.
+    element: the array that it reads, and the subscripts.
+    read: makes it of its box, `window`.
+    """
+    array, subscripts = element
+    for level in range(-1 if context.sizes else 0, len(chain)):
+        window = box(array, subscripts, [*chain[level + 1 :], *inner], context.sizes is not None)
+        if window is not None and (level < 0 or chain[level].var in window.names):
+            yield level, read(window=window)
 
 
 def _around(path: Sequence[Node]) -> tuple[Enclosing, ...]:
@@ -198,7 +215,7 @@ def candidate(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], 
 
 
 def _best(
-    context: PackingContext, reads: Sequence[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
+    context: PackingContext, reads: Iterable[tuple[int, TileRead]], chain: tuple[Loop, ...], found: Mapping[tuple, _SharedCopy]
 ) -> tuple[TileRead, TileCopy] | None:
     """Returns (a read with its box, the copy that is best for it), or None if no copy pays.
 
@@ -227,7 +244,7 @@ def _best(
             continue
         else:
             copy = known.copy
-        if not is_written(context, read, chain, level) and (best is None or _is_part(context, copy, best[1])):
+        if (best is None or _is_part(context, copy, best[1])) and not is_written(context, read, chain, level):
             best = read, copy
     return best
 

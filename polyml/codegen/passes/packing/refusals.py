@@ -61,7 +61,7 @@ def _in_chain(context: PackingContext, chain: tuple[Loop, ...], around: tuple[En
     found = zip(_reads(context, chain), choose.reads_below(context, chain, around), strict=True)
     for (position, number, statement, access), places in found:
         if (position, number) not in served and access.subscripts:
-            why, cost = _reason(context, places, chain)
+            why, cost = _reason(context, [*places], chain)
             yield Refusal(access.array, statement, why, cost)
 
 

@@ -17,16 +17,16 @@ def loop(var, first, last, *body, step=1, **more):
 
 def test_the_work_of_loops_is_the_product_of_their_iterations():
     inner = loop("j", [Affine(0)], [variable("M") - 1], step=4)
-    assert work_at(loop("i", [Affine(2)], [variable("N") - 1], inner), {"N": 12, "M": 40}) == 10 * 10
+    assert work_at(loop("i", [Affine(2)], [variable("N") - 1], inner), {"N": 12, "M": 40}) == [10 * 10]
 
 
 def test_a_loop_over_a_tile_counts_in_the_middle_of_the_loops_around():
     tile = loop("j", [variable("i")], [extremum("min", [variable("i") + 31, variable("N") - 1])])
-    assert work_at(loop("i", [Affine(0)], [variable("N") - 1], tile, step=32), {"N": 640}) == 20 * 32
+    assert work_at(loop("i", [Affine(0)], [variable("N") - 1], tile, step=32), {"N": 640}) == [20 * 32]
 
 
 def test_work_that_depends_on_a_loop_around_is_not_known():
-    assert work_at(loop("i", [variable("t")], [variable("N") - 1]), {"N": 640}) is None
+    assert work_at(loop("i", [variable("t")], [variable("N") - 1]), {"N": 640}) == [None]
 
 
 @polyml.kernel(cache=False)
