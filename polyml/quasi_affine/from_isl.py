@@ -20,6 +20,7 @@ from polyml.quasi_affine.affine import (
     conjunction,
     extremum,
     floor_div,
+    linear,
     modulo,
     negate,
     variable,
@@ -38,6 +39,9 @@ def integer_expression(value: isl.PwAff) -> Affine:
 _TUPLE = re.compile(r"(?:[A-Za-z_]\w*)?\[([^\[\]]*)\] -> \[")
 _PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
 _NAME = re.compile(r"[^\W\d]\w*")
+_LIST = r"\[(?:[^\W\d]\w*(?:, [^\W\d]\w*)*)?\]"  # of names
+_LINEAR = re.compile(rf"(?:{_LIST} -> )?{{ (?:(?:[^\W\d]\w*)?{_LIST} -> )?\[\(([^()\[\]]+)\)\] }}")
+_TERM = re.compile(r"(-?)(\d*)([^\W\d]\w*)?")
 
 
 def expression_of_iterators(value: isl.PwAff) -> Affine:
@@ -48,7 +52,26 @@ def expression_of_iterators(value: isl.PwAff) -> Affine:
 @lru_cache(maxsize=4096)
 def _of_text(text: str) -> Affine:
     """Returns the Affine of a function that has this text: equal functions are converted once."""
-    return integer_expression(_as_parameters(text))
+    found = _LINEAR.fullmatch(text)
+    value = None if found is None else _sum_of_text(found.group(1))
+    return integer_expression(_as_parameters(text)) if value is None else value
+
+
+def _sum_of_text(text: str) -> Affine | None:
+    """Returns the sum of numbers and multiples of names that isl has printed, such as `-1 + 2i - j`; None where it is another text."""
+    terms: list[tuple[str, int]] = []
+    constant = 0
+    for word in text.replace(" - ", " + -").split(" + "):
+        found = _TERM.fullmatch(word)
+        if found is None or word in ("", "-"):
+            return None
+        sign, number, name = found.groups()
+        factor = int(number or 1) * (-1 if sign else 1)
+        if name:
+            terms.append((name, factor))
+        else:
+            constant += factor
+    return linear(terms, constant)
 
 
 def _as_parameters(text: str) -> isl.PwAff:
