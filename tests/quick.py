@@ -114,6 +114,7 @@ QUICK = frozenset(
     schedule/affine/test_shift.py
     schedule/analysis/test_free_updates.py
     schedule/analysis/test_loop_roles.py
+    schedule/analysis/test_traffic.py
     schedule/gpu/test_mapping.py
     schedule/gpu/test_tile_choice.py
     schedule/legality/test_check.py

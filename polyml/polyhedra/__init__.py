@@ -8,6 +8,7 @@ meant to be imported from here.
 from polyml.polyhedra.bounds import (
     NoNumber,
     bounded,
+    box_ends,
     box_lengths,
     difference_range,
     dimension_minima,
@@ -188,7 +189,7 @@ __all__ = [
     "bounded",
     "bounding",
     "box_around",
-    "box_lengths",
+    "box_ends", "box_lengths",
     "box_of",
     "budget",
     "by_first_difference",

@@ -27,18 +27,28 @@ def length(domain: isl.Set, dim: int) -> int | None:
     return None if found is None else found[1] - found[0] + 1
 
 
-def box_lengths(domain: isl.Set) -> list[int] | None:
-    """Returns maximum - minimum + 1 of each dimension of a set without parameters that has all points of the box around it.
+def box_ends(domain: isl.Set) -> list[tuple[int, int]] | None:
+    """Returns the (minimum, maximum) of each dimension of a set without parameters that has all points of the box around it.
 
     None where it has not, or isl does not see it at once, or the set is empty or unbounded.
 
-    >>> box_lengths(isl.Set("{ A[i, j] : 0 <= i < 4 and j = 2 }")), box_lengths(isl.Set("{ A[i, j] : 0 <= i < 4 and j = i }"))
-    ([4, 1], None)
+    >>> box_ends(isl.Set("{ A[i, j] : 0 <= i < 4 and j = 2 }")), box_ends(isl.Set("{ A[i, j] : 0 <= i < 4 and j = i }"))
+    ([(0, 3), (2, 2)], None)
     """
     if not domain.is_box() or domain.is_empty() or not domain.is_bounded():
         return None
     ends = ((domain.dim_min_val(dim), domain.dim_max_val(dim)) for dim in range(domain.dim(_D.set)))
-    return [last.to_python() - first.to_python() + 1 for first, last in ends]
+    return [(first.to_python(), last.to_python()) for first, last in ends]
+
+
+def box_lengths(domain: isl.Set) -> list[int] | None:
+    """Returns maximum - minimum + 1 of each dimension of a set, as `box_ends` does; None where that does.
+
+    >>> box_lengths(isl.Set("{ A[i, j] : 0 <= i < 4 and j = 2 }"))
+    [4, 1]
+    """
+    ends = box_ends(domain)
+    return None if ends is None else [last - first + 1 for first, last in ends]
 
 
 class NoNumber(Exception):

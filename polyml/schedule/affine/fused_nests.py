@@ -30,7 +30,7 @@ class FlatNest:
     members: tuple[isl.UnionPwAff, ...]
     child: Tree | None
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         return polyhedra.set_names(self.domain)
 
@@ -67,7 +67,7 @@ class FusedNests:
         """Returns { S[i] -> [(e)] } of the loop that is around all nests."""
         return reduce(isl.UnionPwAff.union_add, (part.members[0] for part in self.parts))
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         return polyhedra.set_names(self.domain)
 

@@ -24,7 +24,7 @@ from polyml.dtypes import PYINT
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed
-from polyml.model.core.scop import Scop
+from polyml.model.core.scop import Scop, Statement
 from polyml.schedule.affine.fused_nests import (
     DEEPEST,
     FlatNest,
@@ -262,14 +262,18 @@ class _TrafficFusion:
         """Returns the bytes of elements that both nests access in one iteration of the shared loop: those that fusion saves."""
         times = isl.UnionMap.from_union_pw_aff(shared)
         total = 0
-        for array in dict.fromkeys(a.array for name in first.names for a in accesses(self._scop.statements[name])):
+        mine, theirs = (dict.fromkeys(a.array for s in self._statements(g) for a in accesses(s)) for g in (first, second))
+        written = set.intersection(*({s.write.array for s in self._statements(g)} for g in (first, second)))
+        for array in (array for array in mine if array in theirs):
             if len(self._scop.arrays[array].shape) < DEEPEST or self._along_rows(first, second, array, shared):
                 continue
-            for writes in (False, True):
-                mine, theirs = (self._traffic.accessed(g.names, array, writes) for g in (first, second))
-                both = mine.apply_domain(times).intersect(theirs.apply_domain(times))
-                total += self._traffic.bytes(both.range(), array)
+            for writes in (False, True) if array in written else (False,):
+                touched = (self._traffic.accessed(g.names, array, writes).apply_domain(times) for g in (first, second))
+                total += self._traffic.bytes(isl.UnionMap.intersect(*touched).range(), array)
         return total
+
+    def _statements(self, group: FusedNests) -> list[Statement]:
+        return [self._scop.statements[name] for name in group.names]
 
     def _along_rows(self, first: FusedNests, second: FusedNests, array: str, shared: isl.UnionPwAff) -> bool:
         """Returns whether an access of the nests to the array goes along rows: its last subscript changes with the shared loop."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.scop import Scop
+from polyml.model.core.scop import Access, Scop, Statement
+from polyml.schedule.analysis.footprint_boxes import FootprintBoxes
 from polyml.schedule.analysis.strides import accesses
 
 NONE = isl.UnionMap("{ }")
@@ -27,6 +28,7 @@ class Traffic:
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
         self._scop = scop
         self.sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
+        self._boxes = FootprintBoxes(scop, self.sizes)
         self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
         self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
 
@@ -44,11 +46,22 @@ class Traffic:
 
     def _of_array(self, names: Sequence[str], array: str) -> int:
         """Returns the bytes of one array that a nest of the statements `names` moves."""
-        every, written = (self._relations(names, array, writes) for writes in (False, True))
-        once = self.bytes(polyhedra.union(every, NONE).range(), array)
-        if len(written) in (0, len(every)):
-            return once * (2 if written else 1)
-        return once + self.bytes(polyhedra.union(written, NONE).range(), array)
+        every, written = ([*self._accesses(names, array, writes)] for writes in (False, True))
+        counts = [self._boxes.elements(found) for found in (every, written) if found]
+        known = [count for count in counts if count is not None]
+        if len(known) == len(counts):
+            return sum(known) * self._scop.arrays[array].element.size_bytes
+        relations, of_writes = (self._relations(names, array, writes) for writes in (False, True))
+        once = self.bytes(polyhedra.union(relations, NONE).range(), array)
+        if len(of_writes) in (0, len(relations)):
+            return once * (2 if of_writes else 1)
+        return once + self.bytes(polyhedra.union(of_writes, NONE).range(), array)
+
+    def _accesses(self, names: Sequence[str], array: str, writes: bool) -> Iterator[tuple[Statement, Access]]:
+        """Yields the accesses of statements to an array, each with its statement; with `writes`, the writes alone."""
+        for statement in map(self._scop.statements.__getitem__, names):
+            own = (statement.write,) if writes else accesses(statement)
+            yield from ((statement, access) for access in own if access.array == array)
 
     def accessed(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
         """Returns the accesses { S[i] -> A[j] } of the statements `names` to an array; with `writes`, of the writes alone."""
@@ -57,12 +70,10 @@ class Traffic:
     def _relations(self, names: Sequence[str], array: str, writes: bool) -> list[isl.UnionMap]:
         """Returns the different relations { S[i] -> A[j] } of statements' accesses to an array; with `writes`, of writes alone."""
         found: list[isl.Map] = []
-        for statement in map(self._scop.statements.__getitem__, names):
-            for access in (statement.write,) if writes else accesses(statement):
-                if access.array == array:
-                    relation = access.relation.intersect_domain(statement.domain)
-                    if not any(relation.plain_is_equal(other) for other in found):
-                        found.append(relation)
+        for statement, access in self._accesses(names, array, writes):
+            relation = access.relation.intersect_domain(statement.domain)
+            if not any(relation.plain_is_equal(other) for other in found):
+                found.append(relation)
         return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
