@@ -25,7 +25,7 @@ from tests.transformations import Tally
 OF_SEVERAL = (  # named twice or more: those that are drawn so much more often
     "two_products", "rows_of_products", *["sums_over_rows"] * 7, "depth_and_point", *["small_products"] * 4, "at_distance",
     *["at_argument_distance"] * 3, "fading", "scan", "symmetric_update", "row_reduction", "masked", "temporaries", *["weighted_sums"] * 4,
-    *["other_shape"] * 3, *["added_to_elements"] * 2,
+    *["other_shape"] * 3, *["added_to_elements"] * 2, *["as_long"] * 3,
 )  # fmt: skip
 # module and options of each fuzzer, with its share of the programs in percent
 SHARES: tuple[tuple[int, str, tuple[str, ...]], ...] = (
