@@ -132,10 +132,7 @@ class CostModel:
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
         """Returns how often the body of the loops `inner` runs per iteration of the perfect nest around them, known or assumed."""
-        total = 1.0
-        for loop in inner:
-            total *= trips(loop, self._known)
-        return total
+        return prod((trips(loop, self._known) for loop in inner), start=1.0)
 
     def instances(self) -> float:
         """Returns the number of statement instances per iteration of the perfect nest, known or assumed."""
@@ -152,15 +149,16 @@ class CostModel:
         traffic = self._counts.of(tiling, inside.accesses)
         if traffic.accumulators + tiling.biases + tiling.vectors + 2 > self._context.registers:
             return None
-        arithmetic, slow = self._computed(tiling)
+        arithmetic, slow, divisions = self._computed(tiling)
         op, load, store = (self._op, self._load, self._store) if tiling.lanes > 1 else (0.5, 0.5, 1.0)
-        slow *= self._slow if tiling.lanes > 1 else 0.6
+        slowness = self._slow if tiling.lanes > 1 else 0.6
         loads, quick_loads, stores = traffic.loads, traffic.lined + traffic.broadcasts, traffic.stores
         return CycleTerms(
             arithmetic=arithmetic * op,
             loads=loads * load + quick_loads * 0.5,
             stores=stores * store,
-            slow=slow,
+            slow=slow * slowness,
+            divisions=divisions * slowness,
             jumps=traffic.jumps,
             issue=0.25 * (arithmetic + loads + traffic.lined + traffic.broadcasts + stores),
             waits=self._step_waits(tiling, inside.waits),
@@ -178,11 +176,13 @@ class CostModel:
             return waits * (tiling.vectors if tiling.scans else 1)
         return waits * tiling.block + stalls(tiling.block, self.nest.lane_reach.flows)
 
-    def _computed(self, tiling: RegisterTiling) -> tuple[float, float]:
-        """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it."""
+    def _computed(self, tiling: RegisterTiling) -> tuple[float, float, float]:
+        """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it: of others
+        than divisions, and of divisions.
+        """
         if tiling.word is not None:
-            return tiling.word.operations(tiling.vectors, prod(count for _, count in tiling.jams)), 0.0
-        arithmetic = slow = 0.0
+            return tiling.word.operations(tiling.vectors, prod(count for _, count in tiling.jams)), 0.0, 0.0
+        arithmetic, slow = 0.0, [0.0, 0.0]
         for operation, moved, weight in self._arithmetic:
             copies = 1
             for loop, count in tiling.jams:
@@ -192,10 +192,10 @@ class CostModel:
                 copies *= tiling.vectors
             waits = CHAIN_WAITS / tiling.vectors if operation.quick >= LONG_CHAIN and tiling.lanes > 1 else 0.0
             arithmetic += operation.quick * (1 + waits) * copies * weight
-            slow += operation.slow * copies * weight
+            slow[operation.is_division] += operation.slow * copies * weight
         if tiling.scans:
             arithmetic += self._scans() * tiling.vectors * (2 * (tiling.lanes.bit_length() - 1) + SCAN_CARRY_OPERATIONS)
-        return arithmetic, slow
+        return arithmetic, slow[False], slow[True]
 
     def _scans(self) -> int:
         """Returns how many of the nest's statements are scans (prefix sums) or reductions, which lanes can compute."""

@@ -17,13 +17,14 @@ class CycleTerms(NamedTuple):
     """The cycles of one step of the innermost loop, by what they are spent on.
 
     arithmetic, loads, stores: cycles of units that work side by side.
-    slow: cycles of a unit that runs one operation after the other, such as divisions.
+    slow: cycles of a unit that runs one operation after the other.
     jumps: cycles of waiting for cache lines that do not follow one another.
     issue: cycles in which the instructions are issued, as a lower bound.
     waits: cycles in which the step waits for results of the step before, as a lower bound.
     loop: cycles of counting and branching.
     instances: how many iterations of the perfect nest run in a step.
     used: the share of these iterations that the program needs; the others are masked out or left over.
+    divisions: cycles of the divider, which runs one operation after the other, beside the units above.
     """
 
     arithmetic: float
@@ -36,17 +37,18 @@ class CycleTerms(NamedTuple):
     loop: float
     instances: int
     used: float
+    divisions: float = 0.0
 
     @property
     def per_iteration(self) -> float:
         """The cycles of each iteration of the perfect nest."""
-        units = (self.arithmetic, self.loads, self.stores)
+        units = (self.arithmetic, self.loads, self.stores, self.divisions)
         busiest = max(units)
         busy = busiest + SHARED_CYCLES * (sum(units) - busiest) + self.slow + self.jumps
         return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used
 
     def __str__(self) -> str:
-        named = ("arithmetic", "loads", "stores", "slow", "jumps", "issue", "waits", "loop")
+        named = ("arithmetic", "loads", "stores", "divisions", "slow", "jumps", "issue", "waits", "loop")
         parts = ", ".join(f"{name} {getattr(self, name):.3g}" for name in named if getattr(self, name))
         return f"{self.per_iteration:.3g} cycles each ({parts}; {self.instances} at a time, {self.used:.0%} of them used)"
 

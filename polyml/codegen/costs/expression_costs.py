@@ -32,6 +32,7 @@ class PricedOperation:
 
     quick: the number of simple instructions that it takes.
     slow: the cycles that it occupies a unit which runs one operation after the other.
+    is_division: whether that unit is the divider, beside which all others go on.
     loads: the positions, in the statement's reads, of the elements that it depends on.
     indices: the affine integers that it depends on.
     in_lanes: there are instructions that run it on all lanes of a vector.
@@ -39,6 +40,7 @@ class PricedOperation:
 
     quick: float
     slow: float
+    is_division: bool
     loads: frozenset[int]
     indices: tuple[Index, ...]
     in_lanes: bool
@@ -166,7 +168,7 @@ class _Collector:
             self._known[key] = _Subvalue(len(self._known), loads, indices)
             price = Price() if id(value) in self._once else _price(value)
             quick = 0.0 if _is_fused(value) else price.instructions
-            self._found.append(PricedOperation(quick, price.cycles, loads, indices, _lanes_may(value)))
+            self._found.append(PricedOperation(quick, price.cycles, price.is_division, loads, indices, _lanes_may(value)))
         return self._known[key]
 
 

@@ -15,10 +15,12 @@ class Price:
 
     instructions: simple instructions, several of which run in a cycle.
     cycles: cycles of a unit that runs one operation after the other, as for divisions.
+    is_division: whether that unit is the divider, beside which all others go on.
     """
 
     instructions: float = 0.0
     cycles: float = 0.0
+    is_division: bool = False
 
 
 SIMPLE = Price(instructions=1.0)
@@ -26,7 +28,7 @@ CONVERSION = Price(instructions=0.5)
 LIBRARY_CALL = Price(cycles=40.0)  # a function of the C library, which takes one number at a time
 
 OPERATORS = {
-    "/": Price(cycles=8.0),
+    "/": Price(cycles=8.0, is_division=True),
     "//": Price(cycles=20.0),
     "%": Price(cycles=20.0),
     "**": Price(cycles=20.0),
@@ -41,7 +43,7 @@ FUNCTIONS = {  # the functions that syntax.Call has after type inference; a divi
         "minimum": 1.0, "maximum": 1.0, "fmin": 1.0, "fmax": 1.0, "square": 1.0, "sign": 1.0,
         "isnan": 1.0, "isinf": 1.0, "isfinite": 1.0, "copysign": 1.0,
     }.items()},
-    "sqrt": Price(cycles=10.0),
+    "sqrt": Price(cycles=10.0, is_division=True),
     "reciprocal": OPERATORS["/"],
     **{name: Price(cycles=1.0) for name in ("floor", "ceil", "trunc", "rint", "abs", "fabs")},
     "erf": LIBRARY_CALL, "fmod": LIBRARY_CALL,

@@ -327,3 +327,26 @@ def test_rows_run_together_only_where_they_may_have_elements_in_common(kernel, b
     program = build(scop, scop.schedule, reductions(scop, "strict"))
     rows = [s for n, s in proposals(program, "avx2") for loop, _ in s.jams if loop == 0 and s.vector == 1]
     assert bool(rows) is expected
+
+
+def test_divisions_run_beside_the_loads_and_stores_of_lanes_that_are_far_apart():
+    """A division of eight lanes takes as long as two of single numbers: elements one by one are loaded and stored meanwhile."""
+
+    def sweep(u, v, p, q, a, d, e):
+        for i in range(1, u.shape[0] - 1):
+            u[i, 0] = 1.0
+            p[i, 0] = 0.0
+            q[i, 0] = u[i, 0]
+            for j in range(1, u.shape[1] - 1):
+                p[i, j] = -d / (d * p[i, j - 1] + e)
+            for j in range(1, u.shape[1] - 1):
+                right = -a * v[i - 1, j] + (1.0 + 2.0 * a) * v[i, j] - a * v[i + 1, j] - d * q[i, j - 1]
+                q[i, j] = right / (d * p[i, j - 1] + e)
+            u[i, u.shape[1] - 1] = 1.0
+            for j in range(u.shape[1] - 2, 0, -1):
+                u[i, j] = p[i, j] * u[i, j + 1] + q[i, j]
+
+    scop = scop_of(sweep, {name: np.zeros((30, 30)) for name in "uvpq"} | {"a": 0.5, "d": 0.25, "e": 2.0})
+    changed = vectorize(build(scop, scop.schedule), catalogue.processor("avx512"), ("C",) * 4)
+    jams = [node for node in together(changed.body) if isinstance(node, Jam)]
+    assert jams and {(jam.var.partition("_")[0], jam.lanes) for jam in jams} == {("c0", 8)}
