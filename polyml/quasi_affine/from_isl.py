@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.quasi_affine.affine import (
     FALSE,
     TRUE,
@@ -18,12 +19,15 @@ from polyml.quasi_affine.affine import (
     Logic,
     choice,
     conjunction,
+    disjunction,
     extremum,
     floor_div,
     linear,
     modulo,
     negate,
+    non_negative,
     variable,
+    zero,
 )
 
 _OP = isl.ast_expr_op_type
@@ -96,7 +100,21 @@ def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
     context: constraints that are known to hold, which the condition leaves out.
     """
     context = context.align_params(condition.get_space())
+    found = _linear_condition(condition.gist(context))
+    if found is not None:
+        return found
     return condition_of_ast(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
+
+
+def _linear_condition(condition: isl.Set) -> Condition | None:
+    """Returns a set of parameters as a condition; None where a constraint has quotients."""
+    parts: list[Condition] = []
+    for piece in polyhedra.alternatives(condition):
+        rows = polyhedra.rows(piece)
+        if rows is None:
+            return None
+        parts.append(conjunction(*((zero if is_zero else non_negative)(linear(terms.items(), c)) for is_zero, terms, c in rows)))
+    return disjunction(*parts)
 
 
 def integer_of_ast(expr: isl.AstExpr) -> Affine:
