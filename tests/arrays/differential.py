@@ -172,6 +172,8 @@ def _difference(wanted, got, least: float = 0.0) -> str:
             return "results"
         found = (_difference(a, b, least) for a, b in zip(wanted, got))
         return next((f"{position}: {problem}" for position, problem in enumerate(found) if problem), "")
+    if type(wanted) is complex and type(got) is np.complex128:
+        wanted = np.complex128(wanted)  # of `1j * A[i]`: docs/language.md
     if type(wanted) is not type(got):
         return f"{type(wanted).__name__} against {type(got).__name__}"
     if wanted is None:
