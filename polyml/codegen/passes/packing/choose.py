@@ -273,6 +273,9 @@ def _is_part(context: PackingContext, part: TileCopy, whole: TileCopy) -> bool:
 
 def is_written(context: PackingContext, read: TileRead, chain: tuple[Loop, ...], level: int) -> bool:
     """Returns whether an element may be both written and read, by the read, in one run of the body of chain[level]."""
+    own = (read.statement.write, read.instance)
+    if own[0].array == read.window.array and context.tests.subscripts(own) == context.subscripts(read):
+        return True  # the instance updates what it reads
     for instance, path in with_paths(chain[-1].body):
         write = context.program.scop.statements[instance.statement].write
         if write.array == read.window.array:
