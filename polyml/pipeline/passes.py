@@ -185,7 +185,7 @@ PLACED = (  # once the parameters are known
         takes=("top", "floats"),
         only="disjoint",
     ),
-    Pass("update_chains", joined, "once loops over the same elements are one", takes=("top",), only="disjoint"),
+    Pass("update_chains", joined, "once loops over the same elements are one", takes=("top", "floats"), only="disjoint"),
     Pass("scalar_placement", place, "by sets it knows which elements are others", takes=("top",), only="disjoint"),
     Pass("symmetric_results", halved, "last: what elements are made of is together", takes=("top", "floats"), only="disjoint"),
 )

@@ -103,6 +103,15 @@ def updated(A, C):
     C[:] = C + A
 
 
+def relaxed(A):
+    for t in range(3):
+        for i in range(1, A.shape[0]):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = A[i, j] + A[i - 1, j] + A[i, j + 1]
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = (A[i, j] + A[i, j - 1]) / 3
+
+
 def symmetric(A, C):
     C[:] = A.T @ A
 
@@ -147,6 +156,7 @@ CALLS = {
     added: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     traced: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     updated: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
+    relaxed: {"A": np.zeros((40, 40))},
     symmetric: {"A": np.zeros((40, 40)), "C": np.zeros((40, 40))},
     same_shapes: {"A": ROW, "B": ROW, "C": ROW},
     sizes_apart: {"A": np.zeros(5000), "B": np.zeros(5000)},
@@ -226,6 +236,7 @@ PLANTED = [
     ("array_contraction", rows_that_shrink, next_element),
     ("in_place_sums", added, next_element),
     ("update_chains", updated, late),
+    ("update_chains", relaxed, next_element),
     ("scalar_placement", placed, next_element),
     ("symmetric_results", symmetric, forgets),
 ]

@@ -69,9 +69,13 @@ def kernel(A, B):
 
 
 def seidel(rng: random.Random) -> Made:
+    """Gauss and Seidel's, in one statement for each element, or one for what is known of a row before and one for the recurrence."""
     e = any_element(rng)
     end = " / 9.0" if e[0] == "f" else " // 9"
-    down = rng.random() < 0.2
+    drawn = rng.random()
+    down = drawn < 0.2
+    if drawn > 0.6:
+        return _seidel_in_two_steps(int(1000 * drawn), end), (*arrays(e, A="N,M"), Argument("T", "int"))
     rows = "range(A.shape[0] - 2, 0, -1)" if down else "range(1, A.shape[0] - 1)"
     return (
         f"""
@@ -84,6 +88,26 @@ def kernel(A, T):
 """,
         (*arrays(e, A="N,M"), Argument("T", "int")),
     )
+
+
+def _seidel_in_two_steps(choice: int, end: str) -> str:
+    """Two loops over a row that may be one, or not: by the elements of the row that each reads, and by the first one's iterator.
+
+    choice: its digits decide
+    """
+    up = choice // 10 % 3 - 1
+    first = ("j + 1", "j + 2", "j + 1", "j - 1", "j")[choice % 5]
+    second = ("j - 1", "j - 1", "j - 1", "j + 1", "j - 2")[choice // 5 % 5]
+    body = f"A[i, j] + A[i - 1, j - 1] + A[i + 1, j + 1] + A[i, {first}]".replace(", j", f", {up} + j")
+    return f"""
+def kernel(A, T):
+    for t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            for j in range({2 - up}, A.shape[1] - {2 + up}):
+                A[i, {up} + j] = {body}
+            for j in range(2, A.shape[1] - 2):
+                A[i, j] = (A[i, j] + A[i, {second}]){end}
+"""
 
 
 def periodic_stencil(rng: random.Random) -> Made:

@@ -129,17 +129,17 @@ def never_touches(node: Node, final: Assign, context: IterationContext) -> bool:
     if not isinstance(node, Assign):
         inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
         return all(never_touches(n, final, inner) for n in node.body)
-    if node.array == final.array and not _differ(node.subscripts, final.subscripts, context):
+    if node.array == final.array and not differ(node.subscripts, final.subscripts, context):
         return False
     return _reads_never_touch(node.value, final, context)
 
 
 def _reads_never_touch(value: Value, final: Assign, context: IterationContext) -> bool:
     """Returns whether a value never reads the element that `final` writes in the same iteration of the loops around both."""
-    return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
+    return all(r.array != final.array or differ(r.subscripts, final.subscripts, context) for r in reads(value))
 
 
-def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: IterationContext) -> bool:
+def differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: IterationContext) -> bool:
     """Returns whether two elements of one array are proved to be different in every iteration of a context.
 
     The result is False where a subscript may be negative, since it then counts from the end.

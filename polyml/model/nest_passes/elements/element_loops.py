@@ -64,10 +64,13 @@ class _Access:
     around: tuple[Loop | Guard, ...]
 
 
-def element_loops(node: Node, name: str) -> ElementLoops | None:
+def element_loops(node: Node, name: str, context: IterationContext | None = None) -> ElementLoops | None:
     """Returns a node as loops over the elements of the array `name`; None where it is something else.
 
     The subscripts of an element are iterators of loops, each plus what stays the same in the nest, or stay the same in the nest.
+
+    context: the loops and guards around the node, where an iteration may read other elements of the array than the one that it
+        writes, and where subscripts of the source, which are tested at entry, may stay; None where neither may be
     """
     chain: list[Loop] = []
     body: tuple[Node, ...] = (node,)
@@ -75,9 +78,13 @@ def element_loops(node: Node, name: str) -> ElementLoops | None:
         chain.append(body[0])
         body = body[0].body
     accesses = [access for access in _accesses((node,)) if access.array == name]
-    points = {access.subscripts for access in accesses}
+    points = {access.subscripts for access in accesses if access.writes or context is None}
     own = {loop.iterator: loop for loop in chain}
-    if len(points) != 1 or len(own) != len(chain) or not all(access.inside for access in accesses):
+    if (
+        len(points) != 1
+        or len(own) != len(chain)
+        or not all(access.inside or context and _counts_from_start(access, (), context) for access in accesses)
+    ):
         return None
     point = points.pop()
     moving = [_moving(subscript, own) for subscript in point]
@@ -120,18 +127,39 @@ def _aligned(nest: ElementLoops, other: ElementLoops) -> tuple[Node, ...] | None
     """Returns what stands inside the loops over elements, with the iterators of another nest; None where these do not run over the
     same elements, or where the iterators have another meaning inside.
     """
-    names = {a: af.variable(b) for a, b in zip(nest.names, other.names)}
-    if len(nest.names) != len(other.names) or tuple(s.substitute(names) for s in nest.point) != other.point:
+    moves = [_move(nest, other, place) for place in range(len(nest.names))] if len(nest.names) == len(other.names) else [None]
+    if None in moves:
         return None
-    if not all(a.start == b.start and _ends_together(a, b) for a, b in zip(nest.elements, other.elements)):
+    names = {loop.iterator: value for loop, value in zip(nest.elements, moves) if value is not None}
+    if tuple(s.substitute(names) for s in nest.point) != other.point:
         return None
-    if set(other.names) & set(iterators(nest.inside)):
+    inner = set(iterators(nest.inside))
+    if any(value.names & inner for value in names.values()):
         return None
     return tuple(substituted_in(node, names) for node in nest.inside)
 
 
-def _ends_together(a: Loop, b: Loop) -> bool:
-    return _from_zero(a.stop) == _from_zero(b.stop) if a.start == Affine(0) else a.stop == b.stop
+def _move(nest: ElementLoops, other: ElementLoops, place: int) -> Affine | None:
+    """Returns the value of an iterator of a loop over elements in the iteration of another nest's loop that uses the same element;
+    None where the loops do not run over the same elements.
+
+    place: of the loops among those over elements
+    """
+    mine, its = nest.elements[place], other.elements[place]
+    behind = _offset(other, its.iterator) - _offset(nest, mine.iterator)
+    if behind.names & {*iterators((*around(nest.elements, nest.inside), *around(other.elements, other.inside)))}:
+        return None
+    if mine.start != its.start + behind:
+        return None
+    end = its.stop + behind
+    same = _from_zero(mine.stop) == _from_zero(end) if mine.start == Affine(0) else mine.stop == end
+    return af.variable(its.iterator) + behind if same else None
+
+
+def _offset(nest: ElementLoops, iterator: str) -> Affine:
+    """Returns what an element's subscript has besides the iterator of the loop over elements that is in it."""
+    subscript = next(s for s in nest.point if iterator in s.names)
+    return subscript - af.variable(iterator)
 
 
 def _from_zero(stop: Affine) -> Affine:
@@ -140,18 +168,20 @@ def _from_zero(stop: Affine) -> Affine:
 
 
 def _keeps_order(nests: Sequence[ElementLoops], inside: Sequence[tuple[Node, ...]], name: str, context: IterationContext) -> bool:
-    """Returns whether one loop over elements keeps all dependences of the nests, apart from those through the array `name`.
+    """Returns whether one loop over elements keeps all dependences of the nests.
 
+    name: the array to whose elements the loops belong; an iteration's own element is none that another one uses as its own
     inside: the bodies of their loops over elements, which have the iterators of the last nest
     context: the loops and guards around the nests
     """
-    loops = nests[-1].elements
-    found = [[a for a in _accesses(part) if a.array != name] for part in inside]
+    loops, own = nests[-1].elements, (name, nests[-1].point)
+    found = [list(_accesses(part)) for part in inside]
     for later, mine in enumerate(found):
         for earlier, others in enumerate(found[: later + 1]):
             if earlier == later and not nests[later].interchanged:
                 continue  # the loops over elements are outside in the same order as before
             pairs = ((a, b) for a in others for b in mine if a.array == b.array and (a.writes or b.writes))
+            pairs = ((a, b) for a, b in pairs if not (a.array, a.subscripts) == (b.array, b.subscripts) == own)
             if not all(_stays_before(a, b, loops, context, both=earlier == later) for a, b in pairs):
                 return False
     return True
@@ -162,7 +192,7 @@ def _stays_before(a: _Access, b: _Access, loops: Sequence[Loop], context: Iterat
 
     both: whether they may touch the same element in the same iteration alone
     """
-    if not a.subscripts or not (a.inside and b.inside):
+    if not a.subscripts or not all(_counts_from_start(access, loops, context) for access in (a, b)):
         return False
     moving = {loop.iterator for loop in loops}
     inner = {loop.iterator for own in (a, b) for loop in own.around if isinstance(loop, Loop)}
@@ -172,6 +202,18 @@ def _stays_before(a: _Access, b: _Access, loops: Sequence[Loop], context: Iterat
         if left == right and len(mine) == 1 and not left.names & inner and all(isinstance(atom, str) for atom, _ in left.terms):
             same |= mine
     return same == moving or _never_meet(a, b, loops, context, both)
+
+
+def _counts_from_start(access: _Access, loops: Sequence[Loop], context: IterationContext) -> bool:
+    """Returns whether no subscript of an access is negative, which would count from the end, in a call that passes all checks.
+
+    loops, context: the loops directly around the block of the access; the loops and guards around these
+    """
+    if access.inside:
+        return True
+    for node in (*loops, *access.around):
+        context = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
+    return all(context.is_never_negative(subscript) for subscript in access.subscripts)
 
 
 def _never_meet(a: _Access, b: _Access, loops: Sequence[Loop], context: IterationContext, both: bool) -> bool:
