@@ -319,9 +319,13 @@ class ExpressionReader:
         token = self.line.token
         if self.line.accepts("not"):
             return self.made(syntax.Unary("not", self._operation(BINDING["not"])), token)
-        if constants.is_next(self.line) or not (op := self.line.accepts("-", "+", "~")):
+        is_constant = constants.is_next(self.line)
+        if is_constant and not self.line.is_at("-") or not (op := self.line.accepts("-", "+", "~")):
             return self.postfix()
-        return self.made(syntax.Unary(op, self._operation(BINDING["sign"])), token)
+        operand = self._operation(BINDING["sign"])
+        if is_constant and isinstance(operand, syntax.Const):  # -1, but not -1**2, which is -(1**2)
+            return replace(self.made(syntax.Const(-operand.value), token), dtype=operand.dtype)
+        return self.made(syntax.Unary(op, operand), token)
 
     def postfix(self) -> Expr:
         """Reads an operand with the brackets or type behind it, and returns it."""

@@ -99,6 +99,8 @@ EXPRESSIONS = {
     "np.bool(True)": Const(np.bool_(True)),
     "np.int64(-3)": Const(np.int64(-3)),
     "(-1)**2": Binary("**", Const(-1), Const(2)),
+    "-1**2": Unary("-", Binary("**", Const(1), Const(2))),
+    "-1**(-2)": Unary("-", Binary("**", Const(1), Const(-2))),
     "x**(-x)": Binary("**", X, Unary("-", X)),
     "(x**x)**x": Binary("**", Binary("**", X, X), X),
     "x - (x - x)": Binary("-", X, Binary("-", X, X)),
