@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from types import MappingProxyType
 
 from polyml.values import cached_property
+
+_PROPERTIES = (property, cached_property, functools.cached_property)
 
 
 def plain(value: object, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:
@@ -28,7 +31,7 @@ def attributes(kind: type) -> Iterator[str]:
     yield from (each.name for each in fields(kind))
     for parent in reversed(kind.__mro__):
         for name, found in vars(parent).items():
-            if isinstance(found, (property, cached_property)) and not name.startswith("_"):
+            if isinstance(found, _PROPERTIES) and not name.startswith("_"):
                 yield name
 
 

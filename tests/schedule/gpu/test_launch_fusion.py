@@ -72,7 +72,7 @@ def overwritten(A, B, C):
             A[i, j] = B[i, j]
 
 
-def past_another(A, B, C):
+def past_another(A, B, C, D):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
             B[i, j] = A[i, j] * 2.0
@@ -81,7 +81,7 @@ def past_another(A, B, C):
             C[i, j] = A[i - 1, j]
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
-            B[i, j] += 1.0
+            D[i, j] = B[i, j] + 1.0
 
 
 def unlike(x, y, z):
@@ -143,7 +143,7 @@ THREE = (random(5, 6), random(5, 6), random(5, 6))
     (transposed, (random(5, 6), random(5, 6), random(5, 6)), [ONE]),  # the loops in another order
     (smoothed, THREE, TWO),  # a thread would read what another one writes
     (overwritten, THREE, TWO),  # and overwrite what another one reads
-    (past_another, THREE, [("S0", "S2"), ("S1",)]),
+    (past_another, (*THREE, random(5, 6)), [("S0", "S2"), ("S1",)]),
     (unlike, (random(5), random(6), random(5)), [("S0",), ("S1",), ("S2",)]),  # independent, with other iterations
     (sums, (random(6, 6), random(6), random(6), random(6)), TWO),  # which share nothing in a thread
     (products, (random(6, 6),) * 4, TWO),  # which would take twice the registers

@@ -148,7 +148,7 @@ def test_sizes_that_are_clear_where_a_thread_runs_have_no_tests():
         return y
 
     text = polyml.kernel(inner).inspect_opencl("f64[:, :]")
-    assert "[d0*(x_1 - 2) + d1] = x[d0*x_1 + d1];" in text and "?" not in text
+    assert "[i*(x_1 - 2) + j] = x[i*x_1 + j];" in text and "?" not in text
 
 
 def test_loops_that_follow_one_another_have_their_own_names():
