@@ -74,8 +74,9 @@ class ModelRequest:
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:
         """Returns the extents of arrays by which sizes are taken to be equal; None where none are."""
-        may = self.alike and self.transform and not self.aliased and isinstance(self.sizes, Sizes) and self.sizes.is_related
-        return extents_of(self.sizes) if may and isinstance(self.sizes, Sizes) else None
+        if not isinstance(self.sizes, Sizes) or not self.sizes.is_related:
+            return None
+        return extents_of(self.sizes) if self.alike and self.transform and not self.aliased else None
 
 
 @dataclass(frozen=True)

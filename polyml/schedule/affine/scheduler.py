@@ -269,7 +269,7 @@ def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.S
 
 def _names(schedule: isl.Schedule) -> frozenset[str]:
     """Returns the names of the statements that the schedule runs."""
-    return frozenset(polyhedra.set_names(schedule.get_domain()))
+    return names_at(schedule.get_root())
 
 
 def names_at(component: isl.ScheduleNode) -> frozenset[str]:

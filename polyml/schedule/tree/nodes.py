@@ -102,6 +102,10 @@ def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
     return node
 
 
+class _OtherKindError(Exception):
+    """The exception at a node of a kind that polyml does not make, so that isl's text is read in its place."""
+
+
 def tree_of(made: isl.Schedule) -> Tree:
     """Returns a schedule as nested dictionaries, those that `text.parse_tree` makes of its text.
 
@@ -111,12 +115,12 @@ def tree_of(made: isl.Schedule) -> Tree:
     root = made.get_root()
     try:
         return {"domain": text_of(root.domain_get_domain()), **_below(root)}
-    except NotImplementedError:
+    except _OtherKindError:
         return parse_tree(str(made))
 
 
 def _below(parent: isl.ScheduleNode) -> Tree:
-    """Returns {"child": the only child of a node}; {} where that is a leaf. Raises NotImplementedError for kinds of nodes that polyml
+    """Returns {"child": the only child of a node}; {} where that is a leaf. Raises _OtherKindError for kinds of nodes that polyml
     does not make.
     """
     node = parent.child(0)
@@ -128,7 +132,7 @@ def _below(parent: isl.ScheduleNode) -> Tree:
     if kind == _NODE.band:
         return {"child": {**_band(node), **_below(node)}}
     if kind not in (_NODE.sequence, _NODE.set):
-        raise NotImplementedError
+        raise _OtherKindError
     children = map(node.child, range(node.n_children()))
     parts = [{"filter": text_of(child.filter_get_filter()), **_below(child)} for child in children]
     return {"child": {"sequence" if kind == _NODE.sequence else "set": parts}}

@@ -63,7 +63,7 @@ class _Joiner:
 
         context: the loops and guards around the block
         """
-        nodes = [node if isinstance(node, Assign) else self._inside(node, context) for node in body]
+        nodes = [self._inside(node, context) for node in body]
         place = 0
         while place < len(nodes):
             made = self._joined_at(place, nodes, context)
