@@ -40,7 +40,7 @@ class Dependences:
     def _all(self) -> tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap]:
         if self._known is not None:
             return self._known
-        reads, writes, order = _reads(self._scop), _writes(self._scop), SourceOrder(self._scop)
+        reads, writes, order = self._reads, self._writes, SourceOrder(self._scop)
         return pairs(writes, reads, order), pairs(reads, writes, order), pairs(writes, writes, order)
 
     @property
@@ -106,24 +106,43 @@ class Dependences:
     @cached_property
     def input(self) -> isl.UnionMap:
         """Returns the pairs of instances that read the same element; they ask for no order, but should run close together."""
-        reads = _reads(self._scop)
-        return pairs(reads, reads, SourceOrder(self._scop))
+        return pairs(self._reads, self._reads, SourceOrder(self._scop))
 
     @cached_property
     def value_flow(self) -> isl.UnionMap:
         """Returns { S[i] -> T[j] : S[i] wrote the value that T[j] reads }."""
-        return self._last_writers.get_must_dependence()
+        return polyhedra.union([self.value_flow_through(array) for array in self._reads], NONE)
+
+    def value_flow_through(self, array: str) -> isl.UnionMap:
+        """Returns { S[i] -> T[j] : S[i] wrote the value of an element of the array that T[j] reads }."""
+        return self._last_writers(array).get_must_dependence()
 
     @cached_property
     def live_in(self) -> isl.UnionMap:
         """Returns { S[i] -> A[j] : S[i] reads the value that A[j] had before the kernel }."""
-        return self._last_writers.get_must_no_source()
+        return polyhedra.union([self._last_writers(array).get_must_no_source() for array in self._reads], NONE)
 
     @cached_property
-    def _last_writers(self) -> isl.UnionFlow:
-        scop = self._scop
-        info = isl.UnionAccessInfo.from_sink(_union_of(_reads(scop)))
-        return info.set_must_source(_union_of(_writes(scop))).set_schedule(scop.schedule).compute_flow()
+    def _reads(self) -> Accesses:
+        return _reads(self._scop)
+
+    @cached_property
+    def _writes(self) -> Accesses:
+        return _writes(self._scop)
+
+    @cached_property
+    def _flows(self) -> dict[str, isl.UnionFlow]:
+        return {}  # what `_last_writers` has found, by array
+
+    def _last_writers(self, array: str) -> isl.UnionFlow:
+        """Returns the writers of the values that statements read from the array, and the reads of its initial values."""
+        if array not in self._flows:
+            reads, writes = ({array: accesses.get(array, {})} for accesses in (self._reads, self._writes))
+            times = [self._scop.times[name] for name in dict.fromkeys((*reads[array], *writes[array]))]
+            order = polyhedra.union(list(map(isl.UnionMap.from_map, times)), NONE)
+            info = isl.UnionAccessInfo.from_sink(_union_of(reads)).set_must_source(_union_of(writes))
+            self._flows[array] = info.set_schedule_map(order).compute_flow()
+        return self._flows[array]
 
 
 def dependences(scop: Scop) -> Dependences:

@@ -9,7 +9,8 @@ value may share sub-trees, so traversals remember what they have seen by identit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Union
 
@@ -20,6 +21,7 @@ from polyml.model.core.scop import OTHER_FORM, Gather, Role
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
+from polyml.values import cached_property
 
 QUOTIENTS_AROUND = 3  # in all conditions around a statement: where one of them does not hold, isl has two conjunctions
 
@@ -53,8 +55,19 @@ class Read(syntax.Expr):
 Value = syntax.Expr  # a typed tree, as in the grammar above
 
 
+class _Block:
+    """A _Block is a node around a body of others."""
+
+    body: tuple[Node, ...]
+
+    @cached_property
+    def uses(self) -> Counter[str]:
+        """Returns how many accesses each array has in the body."""
+        return uses(self.body)
+
+
 @dataclass(frozen=True)
-class Loop:
+class Loop(_Block):
     """A Loop is the loop `for iterator in range(start, stop, step)` around a body."""
 
     iterator: str
@@ -66,7 +79,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Guard:
+class Guard(_Block):
     """A Guard is an `if` on an affine condition around a body."""
 
     condition: Condition
@@ -88,6 +101,21 @@ class Assign:
     loc: Loc | None = field(default=None, compare=False)
     target_loc: Loc | None = field(default=None, compare=False)
     inside: bool = field(default=False, compare=False)
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        """Returns the distinct nodes of the value that read an array element."""
+        return tuple(reads(self.value))
+
+    @cached_property
+    def read_names(self) -> frozenset[str]:
+        """Returns the names of the arrays that the value reads."""
+        return frozenset(read.array for read in self.reads)
+
+    @cached_property
+    def uses(self) -> Counter[str]:
+        """Returns how many accesses the assignment has of each array."""
+        return Counter((self.array, *(read.array for read in self.reads)))
 
 
 Node = Union[Loop, Guard, Assign]
@@ -157,14 +185,17 @@ def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:
     """Returns the nest with another body, and without the local arrays that the new body does not touch."""
     if body is nest.body:
         return nest
-    used = touched(body)
+    used = uses(body)
     arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL}
     return replace(nest, body=body, arrays=arrays)
 
 
-def touched(body: tuple[Node, ...]) -> set[str]:
-    """Returns the names of the arrays that are read or written in a body."""
-    return {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
+def uses(nodes: Sequence[Node]) -> Counter[str]:
+    """Returns how many accesses each array has in the nodes; its keys are those that have one."""
+    total = Counter[str]()
+    for node in nodes:
+        total.update(node.uses)
+    return total
 
 
 def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
@@ -302,22 +333,6 @@ def size(value: Value) -> int:
 def reads(value: Value) -> Iterator[Read]:
     """Yields the distinct nodes of a value that read an array element."""
     return (v for v in subvalues(value) if isinstance(v, Read))
-
-
-class ReadNames:
-    """A ReadNames is a function that returns the names of the arrays that a value reads.
-
-    It keeps its results, together with the values, since passes look at the same values again.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Value, frozenset[str]]] = {}
-
-    def __call__(self, value: Value) -> frozenset[str]:
-        known = self._known.get(id(value))
-        if known is None:
-            known = self._known[id(value)] = (value, frozenset(r.array for r in reads(value)))
-        return known[1]
 
 
 def iterators(body: tuple[Node, ...]) -> Iterator[str]:

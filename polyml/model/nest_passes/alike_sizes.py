@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from polyml.model.core.call_interface import NEAR, SizeRelation, size_relations
-from polyml.model.core.nest import Assign, Loop, Nest, Node, reads, substituted_in
+from polyml.model.core.nest import Assign, Loop, Nest, Node, substituted_in
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 
@@ -113,7 +113,7 @@ def _uses(nest: Loop) -> _Uses:
                 visit(inner, loops)
             return
         written.add(node.array)
-        accesses = [(node.array, node.subscripts), *((r.array, r.subscripts) for r in reads(node.value))]
+        accesses = [(node.array, node.subscripts), *((r.array, r.subscripts) for r in node.reads)]
         for array, subscripts in accesses:
             for dim, subscript in enumerate(subscripts):
                 moving = subscript.names & loops.keys()

@@ -40,7 +40,7 @@ from polyml.model.core.nest import (
     iterators,
     substituted,
     subvalues,
-    touched,
+    uses,
 )
 from polyml.model.core.reductions import identity
 from polyml.model.core.scop import Role, ScalarArg
@@ -80,7 +80,7 @@ def in_blocks(nest: Nest, *, floats: bool) -> Nest:
     body = blocker.block(nest.body, ())
     if not blocker.made:
         return nest
-    used = touched(body)
+    used = uses(body)
     arrays = {n: a for n, a in {**nest.arrays, **blocker.made}.items() if n in used or a.role is not Role.LOCAL or a.shape}
     return replace(nest, body=body, arrays=arrays)
 

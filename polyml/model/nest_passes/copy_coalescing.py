@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polyml.model.core.evaluation import may_raise
-from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, assigns, map_leaves, reads, touched, with_body
+from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, map_leaves, uses, with_body
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.inline_arrays import covers
 from polyml.quasi_affine import affine as af
@@ -74,7 +74,7 @@ def _takeovers(node: Node, nest: Nest) -> Iterator[_Takeover]:
         node = node.body[0]
     if not isinstance(node, Assign) or not loops or node.may or not node.inside or may_raise(node.value):
         return
-    target, found = nest.arrays[node.array], list(reads(node.value))
+    target, found = nest.arrays[node.array], node.reads
     names = dict.fromkeys(read.array for read in found)
     if node.array in names:
         return
@@ -104,7 +104,7 @@ def _is_product(body: tuple[Node, ...], name: str, loops: tuple[str, ...]) -> bo
             return True
         if isinstance(node, Assign) and node.array == name and len(node.subscripts) > 1:
             written = frozenset().union(*(s.names for s in node.subscripts))
-            operands = [frozenset().union(*(s.names for s in r.subscripts)) for r in reads(node.value) if r.array != name]
+            operands = [frozenset().union(*(s.names for s in r.subscripts)) for r in node.reads if r.array != name]
             depth, last = {*loops} - written, node.subscripts[-1].names
             across = any(not last & names and depth & names for names in operands)
             if depth and across and any(last & names and written - last - names and depth & names for names in operands):
@@ -122,24 +122,19 @@ def _is_free(taken: _Takeover, nodes: Sequence[Node], position: int, nest: Nest,
     in_loop: whether the block is in a loop; then nothing in the nest but the takeover may use the target, as the next iteration
         may read what the source still has
     """
-    if in_loop and sum(_count(a, taken.target) for a in assigns(nest.body)) > 1:
+    everywhere = uses(nest.body)
+    if in_loop and everywhere[taken.target] > 1:
         return False
-    before = [touched((node,)) for node in nodes[:position]]
-    everywhere = sum(_count(a, taken.source) for a in assigns(nest.body))
-    here = sum(_count(a, taken.source) for node in nodes[: position + 1] for a in assigns((node,)))
-    if everywhere != here:
+    if everywhere[taken.source] != uses(nodes[: position + 1])[taken.source]:
         return False
-    first = next((k for k, names in enumerate(before) if taken.source in names), None)
-    return first is not None and not any(taken.target in names for names in before[first:])
-
-
-def _count(assign: Assign, name: str) -> int:
-    return (assign.array == name) + sum(read.array == name for read in reads(assign.value))
+    before = nodes[:position]
+    first = next((k for k, node in enumerate(before) if taken.source in node.uses), None)
+    return first is not None and not any(taken.target in node.uses for node in before[first:])
 
 
 def _renamed(node: Node, taken: _Takeover) -> Node:
     """Returns the node with the takeover's target in place of its source."""
-    if taken.source not in touched((node,)):
+    if taken.source not in node.uses:
         return node
     if not isinstance(node, Assign):
         return replace(node, body=tuple(_renamed(inner, taken) for inner in node.body))

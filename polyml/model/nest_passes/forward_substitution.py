@@ -23,12 +23,11 @@ from polyml.model.core.nest import (
     Nest,
     Node,
     Read,
-    ReadNames,
     Value,
     children,
     map_leaves,
-    reads,
     size,
+    uses,
     with_children,
 )
 from polyml.model.core.nest import assigns as all_assigns
@@ -51,7 +50,7 @@ def forward(nest: Nest, *, aliased: bool = False) -> Nest:
     needed = _without_unread(nest.body, nest, results)
     body = _Substituter(scalars, arguments if aliased else frozenset()).block(needed, results)
     body = _without_unread(body, nest, results)
-    used = {name for a in all_assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))} | results
+    used = uses(body).keys() | results
     arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL or a.shape}
     return replace(nest, body=body, arrays=arrays)
 
@@ -66,7 +65,6 @@ class _Substituter:
     def __init__(self, scalars: frozenset[str], aliases: frozenset[str]) -> None:
         self.scalars = scalars
         self.aliases = aliases
-        self.read_names = ReadNames()
 
     def _overlaps(self, writes: set[str], operands: frozenset[str]) -> bool:
         """Returns whether writing to the arrays `writes` may change elements of the arrays `operands`."""
@@ -114,7 +112,7 @@ class _Substituter:
         """
         if isinstance(node, Assign):
             after = live - {node.array} if not node.subscripts else live
-            return after | (self.read_names(node.value) & self.scalars)
+            return after | (node.read_names & self.scalars)
         return live | self._needed(node.body, live)
 
     def _needed(self, body: tuple[Node, ...], live: frozenset[str]) -> frozenset[str]:
@@ -152,15 +150,15 @@ class _Substituter:
         if not isinstance(definition, Assign) or size(definition.value) > _SIZE_LIMIT:
             return False
         name, value = definition.array, definition.value
-        operands = self.read_names(value)
+        operands = definition.read_names
         changed: dict[int, Node] = {}
         is_stale = False
         is_condition = value.dtype.kind == "b"
         for later in range(position + 1, len(nodes)):
             node = nodes[later]
-            uses = any(name in self.read_names(a.value) for a in _assigns_of(node))
+            is_used = any(name in a.read_names for a in _assigns_of(node))
             writes = {a.array for a in _assigns_of(node)}
-            if uses:
+            if is_used:
                 inside_loop = not _is_straight(node)
                 if is_stale or (inside_loop and (not is_condition or self._overlaps(writes, operands | {name}))):
                     return False
@@ -189,7 +187,7 @@ class _Substituter:
         """
         is_stale = False
         for assign in all_assigns(body):
-            if is_stale and name in self.read_names(assign.value):
+            if is_stale and name in assign.read_names:
                 return True
             is_stale = is_stale or self._overlaps({assign.array}, operands | {name})
         return False
@@ -259,10 +257,9 @@ def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str])
     results: the scalar arrays that hold the numbers which the kernel returns, whose assignments stay, too
     """
     local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
-    read_names = ReadNames()
     while True:
         found = list(all_assigns(body))
-        needed = {name for a in found for name in read_names(a.value) if name != a.array}
+        needed = {name for a in found for name in a.read_names if name != a.array}
         unread = {a.array for a in found if a.array in local} - needed
         unread -= {a.array for a in found if may_raise(a.value)}
         if not unread:

@@ -25,7 +25,6 @@ from polyml.model.core.nest import (
     Nest,
     Node,
     Read,
-    ReadNames,
     Truth,
     Value,
     assigns,
@@ -69,12 +68,11 @@ class _ArrayInliner:
 
     def __init__(self, nest: Nest) -> None:
         self._arrays = nest.arrays
-        self._read_names = ReadNames()
         self._writes: dict[str, int] = {}
         self._reads: dict[str, int] = {}
         for assign in assigns(nest.body):
             self._writes[assign.array] = self._writes.get(assign.array, 0) + 1
-            for name in self._read_names(assign.value):
+            for name in assign.read_names:
                 self._reads[name] = self._reads.get(name, 0) + 1
 
     def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -118,7 +116,7 @@ class _ArrayInliner:
         own = [around.pop(s, None) for s in node.subscripts]
         if around or not all(map(covers, own, node.subscripts, info.shape)):
             return None
-        if node.array in self._read_names(node.value) or may_raise(node.value):
+        if node.array in node.read_names or may_raise(node.value):
             return None
         return _ArrayDefinition(node.array, tuple(loop.iterator if loop else None for loop in own), node.value)
 
@@ -127,12 +125,12 @@ class _ArrayInliner:
 
         Returns whether it did; it changes nothing where one of the uses does not allow it.
         """
-        name, operands = definition.array, self._read_names(definition.value)
+        name, operands = definition.array, frozenset(read.array for read in reads(definition.value))
         found: dict[int, Node] = {}
         users, stale = [], False
         for later in range(position + 1, len(nodes)):
             node = nodes[later]
-            here = [a for a in _assigns_of(node) if name in self._read_names(a.value)]
+            here = [a for a in _assigns_of(node) if name in a.read_names]
             writes = any(a.array in operands for a in _assigns_of(node))
             if here:
                 if stale or not all(self._fits(read, loops, definition) for read, loops in _uses(node, name, ())):
@@ -150,7 +148,7 @@ class _ArrayInliner:
             nodes[later] = node
         del nodes[position]
         for operand in operands:
-            self._reads[operand] += sum(operand not in self._read_names(a.value) for a in users) - 1
+            self._reads[operand] += sum(operand not in a.read_names for a in users) - 1
         return True
 
     def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _ArrayDefinition) -> bool:
@@ -192,7 +190,7 @@ def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
         return False
     if not all(af.variable(loop.iterator) in node.subscripts for loop in loops):
         return False
-    here = (read for read in reads(node.value) if read.array == node.array and read.array in operands)
+    here = (read for read in node.reads if read.array == node.array and read.array in operands)
     return all(read.subscripts == node.subscripts for read in here)
 
 
@@ -217,7 +215,7 @@ def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read
     loops: those around the node
     """
     if isinstance(node, Assign):
-        yield from ((read, loops) for read in reads(node.value) if read.array == name)
+        yield from ((read, loops) for read in node.reads if read.array == name)
         return
     inside = (*loops, node) if isinstance(node, Loop) else loops
     for inner in node.body:

@@ -27,7 +27,6 @@ from polyml.model.core.nest import (
     assigns,
     children,
     map_leaves,
-    reads,
     subvalues,
     with_children,
 )
@@ -77,7 +76,7 @@ def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
     while True:
         more = set(found)
         for a in every:
-            together = {a.array, *(r.array for r in reads(a.value))} & names
+            together = a.uses.keys() & names
             more |= together if together & more else set()
         if more == found:
             return frozenset(found)

@@ -32,7 +32,6 @@ from polyml.model.core.nest import (
     assigns,
     iterators,
     map_leaves,
-    reads,
     substituted,
     subvalues,
     with_body,
@@ -51,7 +50,7 @@ def in_source_order(nest: Nest) -> Nest:
     It must not be used where arguments may share memory.
     """
     names = {*nest.arrays, *(p.name for p in nest.parameters), *iterators(nest.body)}
-    read = frozenset(r.array for a in assigns(nest.body) for r in reads(a.value))
+    read = frozenset(r.array for a in assigns(nest.body) for r in a.reads)
 
     def block(body: tuple[Node, ...]) -> tuple[Node, ...]:
         made = tuple(map(ordered, body))
@@ -101,7 +100,7 @@ def _reshape(node: Node, nest: Nest, read: frozenset[str]) -> _Reshape | None:
     if point != [af.variable(loop.iterator) for loop in loops]:
         return None
     lengths = {loop.iterator: loop.stop.constant for loop in loops}
-    for found in reads(node.value):
+    for found in node.reads:
         shape = _constants(nest.arrays[found.array].shape) if nest.arrays[found.array].role is Role.LOCAL else ()
         subscripts = tuple(_simplified(s, lengths) for s in found.subscripts)
         if all(map(_is_linear, subscripts)) or prod(shape) != prod(lengths.values()) or not prod(shape):

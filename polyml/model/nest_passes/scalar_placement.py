@@ -13,12 +13,12 @@ POPL 2016.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, ReadNames, Value, assigns, map_leaves, reads
+from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, map_leaves, reads, uses
 from polyml.model.core.scop import Role
 from polyml.quasi_affine import affine as af
 
@@ -35,7 +35,7 @@ def place(nest: Nest, top: IterationContext) -> Nest:
     if not scalars:
         return nest
     body = _Placer(nest, scalars).block(nest.body, top)
-    used = {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
+    used = uses(body)
     return replace(nest, body=body, arrays={n: a for n, a in nest.arrays.items() if n in used or n not in scalars})
 
 
@@ -45,15 +45,14 @@ class _Placer:
     def __init__(self, nest: Nest, scalars: set[str]) -> None:
         self.arrays = nest.arrays
         self.scalars = scalars
-        self.everywhere = nest.body
-        self.read_names = ReadNames()
+        self._everywhere = uses(nest.body)
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
         """Returns a block with its scalars replaced by the elements that they are finally stored in, inner blocks first.
 
         context: the loops and guards around the block
         """
-        if not any(node.array in self.scalars for node in assigns(body)):
+        if self.scalars.isdisjoint(uses(body)):
             return body
         nodes = list(self._inner(body, context))
         for first, node in enumerate(nodes):
@@ -88,11 +87,11 @@ class _Placer:
         if not isinstance(definition, Assign):
             return
         name = definition.array
-        uses = [k for k in range(first + 1, len(nodes)) if any(self._uses(a, name) for a in _assigns_of(nodes[k]))]
-        if self._reads(definition, name) or not uses:
+        uses = [k for k in range(first + 1, len(nodes)) if name in nodes[k].uses]
+        if name in definition.read_names or not uses:
             return
         final = nodes[uses[-1]]
-        if not isinstance(final, Assign) or not self._reads(final, name) or final.may or not final.subscripts:
+        if not isinstance(final, Assign) or name not in final.read_names or final.may or not final.subscripts:
             return
         if self.arrays[final.array].element != self.arrays[name].element or self._is_used_elsewhere(nodes, first, name):
             return
@@ -106,19 +105,9 @@ class _Placer:
         for k in range(first, uses[-1] + 1):
             nodes[k] = in_element(nodes[k], name, final)
 
-    def _reads(self, assign: Assign, name: str) -> bool:
-        return name in self.read_names(assign.value)
-
-    def _uses(self, assign: Assign, name: str) -> bool:
-        return assign.array == name or self._reads(assign, name)
-
     def _is_used_elsewhere(self, nodes: list[Node], first: int, name: str) -> bool:
         """Returns whether an assignment of the nest that is not in nodes[first:] mentions the scalar."""
-        inside = sum(1 for node in nodes[first:] for a in _assigns_of(node) if self._uses(a, name))
-        return inside != self._total(name)
-
-    def _total(self, name: str) -> int:
-        return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
+        return uses(nodes[first:])[name] != self._everywhere[name]
 
 
 def never_touches(node: Node, final: Assign, context: IterationContext) -> bool:
@@ -171,7 +160,3 @@ def in_element(node: Node, name: str, final: Assign) -> Node:
         return replace(node, value=value)
     where, inside = final.target_loc, final.inside
     return replace(node, value=value, array=final.array, subscripts=final.subscripts, target_loc=where, inside=inside)
-
-
-def _assigns_of(node: Node) -> Iterable[Assign]:
-    return (node,) if isinstance(node, Assign) else assigns(node.body)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, assigns, iterators, reads, substituted_in
+from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, assigns, iterators, substituted_in
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 
@@ -110,10 +110,10 @@ def _is_read_first(name: str, nodes: Sequence[Node]) -> bool:
     """Returns whether the scalar `name` may be read in the nodes before they assign it."""
     for node in nodes:
         if isinstance(node, Assign):
-            if any(read.array == name for read in reads(node.value)):
+            if any(read.array == name for read in node.reads):
                 return True
             if node.array == name:
                 return False
-        elif any(a.array == name or any(r.array == name for r in reads(a.value)) for a in assigns(node.body)):
+        elif name in node.uses:
             return True
     return False

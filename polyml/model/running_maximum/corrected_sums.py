@@ -87,7 +87,7 @@ class _Search:
     scop: Scop
     found: Dependences
     free: Mapping[str, Reduction]
-    _flows: dict[str, dict[str, bool]] = field(default_factory=dict)
+    _flows: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # by array: who wrote what whom reads
 
     def around(self, reduction: Reduction) -> CorrectedSums | None:
         maximum = of_reduction(self.scop.statements[reduction.statement])
@@ -135,11 +135,13 @@ class _Search:
         """Returns the statements that read what a statement writes, itself left out."""
         return [name for name in self._sinks(statement.name) if name != statement.name]
 
-    def _sinks(self, name: str) -> dict[str, bool]:
-        if not self._flows:
-            for pairs in polyhedra.pieces(self.found.value_flow):
-                self._flows.setdefault(polyhedra.domain_name(pairs), {})[polyhedra.range_name(pairs)] = True
-        return self._flows.get(name, {})
+    def _sinks(self, name: str) -> list[str]:
+        """Returns the statements that read what the statement of this name writes."""
+        array = self.scop.statements[name].write.array
+        if array not in self._flows:
+            flows = polyhedra.pieces(self.found.value_flow_through(array))
+            self._flows[array] = {(polyhedra.domain_name(pairs), polyhedra.range_name(pairs)) for pairs in flows}
+        return [sink for sink in self.scop.statements if (name, sink) in self._flows[array]]
 
     def _writers(self, statement: Statement, array: str) -> set[str]:
         """Returns the statements whose values a statement reads from an array."""
@@ -249,7 +251,8 @@ class _Search:
         if len(writers) != 1:
             return False
         first = self.scop.statements[writers.pop()]
-        covered = [polyhedra.extract_map(self.found.value_flow, s.domain, statement.domain).range() for s in (first, statement)]
+        flow = self.found.value_flow_through(reduction.array)
+        covered = [polyhedra.extract_map(flow, s.domain, statement.domain).range() for s in (first, statement)]
         rest = statement.domain.subtract(covered[0]).subtract(covered[1])
         return isinstance(first.value, syntax.Const) and first.value.value == 0 and rest.is_empty()
 

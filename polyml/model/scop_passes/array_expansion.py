@@ -134,7 +134,8 @@ def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str,
     if not any(a.array == name for a in statement.reads):
         return True
     sources = [s for s in users if s.write.array == name]
-    here = [polyhedra.extract_map(found.value_flow, s.domain, statement.domain) for s in sources]
+    flow = found.value_flow_through(name)
+    here = [polyhedra.extract_map(flow, s.domain, statement.domain) for s in sources]
     filled = [m.intersect(polyhedra.equal_first(m, depth)).range() for m in here]
     rest = statement.domain
     for each in filled:

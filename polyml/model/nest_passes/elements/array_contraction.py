@@ -17,13 +17,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Loop, Nest, Node, Read, Value, map_leaves, reads, touched
+from polyml.model.core.nest import Assign, Loop, Nest, Node, Read, Value, map_leaves, uses
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.elements.element_loops import (
     ElementLoops,
     around,
     assigns_of,
-    counted,
     element_loops,
     in_one_place,
     meeting_place,
@@ -58,27 +57,28 @@ class _Contraction:
     def __init__(self, nest: Nest) -> None:
         self.scalars: set[str] = set()
         self._arrays = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and a.shape and not a.pairs}
-        self._everywhere = counted(nest.body)
+        self._everywhere = uses(nest.body)
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
         """Returns the block with its arrays as scalars where that is correct, inner blocks first.
 
         context: the loops and guards around the block
         """
-        mine = self._arrays & touched(body)
+        mine = self._arrays & uses(body).keys()
         if not mine:
             return body
         nodes = [node if isinstance(node, Assign) else self._inner(node, context) for node in body]
         for name in dict.fromkeys(a.array for node in nodes for a in assigns_of(node)):
             if name in mine:
                 nodes = self._without(name, nodes, context) or nodes
-        return tuple(nodes)
+        return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
 
     def _inner(self, node: Node, context: IterationContext) -> Node:
         if isinstance(node, Assign):
             return node
         inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
-        return replace(node, body=self.block(node.body, inner))
+        body = self.block(node.body, inner)
+        return node if body is node.body else replace(node, body=body)
 
     def _without(self, name: str, nodes: list[Node], context: IterationContext) -> list[Node] | None:
         """Returns the nodes with one loop in place of those that use the array `name`, which is a scalar there; None where that is
@@ -87,8 +87,8 @@ class _Contraction:
         nodes: a block
         context: the loops and guards around it
         """
-        places = [place for place, node in enumerate(nodes) if name in touched((node,))]
-        if len(places) < 2 or counted([nodes[place] for place in places])[name] != self._everywhere[name]:
+        places = [place for place, node in enumerate(nodes) if name in node.uses]
+        if len(places) < 2 or sum(nodes[place].uses[name] for place in places) != self._everywhere[name]:
             return None
         nests = [element_loops(nodes[place], name) for place in places]
         definition = _definition(nests[0], name)
@@ -108,7 +108,7 @@ class _Contraction:
 def _definition(nest: ElementLoops | None, name: str) -> Assign | None:
     """Returns the assignment to every element of the array `name` that a nest is; None where it is something else."""
     only = None if nest is None else nest.only
-    if only is None or only.array != name or only.may or any(r.array == name for r in reads(only.value)):
+    if only is None or only.array != name or only.may or any(r.array == name for r in only.reads):
         return None
     return only
 

@@ -9,12 +9,11 @@ ch. 6.)
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Guard, Loop, Node, assigns, iterators, reads, substituted_in, touched
+from polyml.model.core.nest import Assign, Guard, Loop, Node, assigns, iterators, substituted_in
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 
@@ -77,7 +76,7 @@ def element_loops(node: Node, name: str, context: IterationContext | None = None
     while len(body) == 1 and isinstance(body[0], Loop):
         chain.append(body[0])
         body = body[0].body
-    accesses = [access for access in _accesses((node,)) if access.array == name]
+    accesses = list(_accesses((node,), name))
     points = {access.subscripts for access in accesses if access.writes or context is None}
     own = {loop.iterator: loop for loop in chain}
     if (
@@ -119,8 +118,15 @@ def together(nests: Sequence[ElementLoops | None], name: str, context: Iteration
     context: the loops and guards around them
     """
     known = [nest for nest in nests if nest is not None]
-    inside = [part for nest in known if (part := _aligned(nest, known[-1])) is not None]
-    return inside if len(inside) == len(nests) and _keeps_order(known, inside, name, context) else None
+    if len(known) < len(nests):
+        return None
+    inside: list[tuple[Node, ...]] = []
+    for nest in known:
+        part = _aligned(nest, known[-1])
+        if part is None:
+            return None
+        inside.append(part)
+    return inside if _keeps_order(known, inside, name, context) else None
 
 
 def _aligned(nest: ElementLoops, other: ElementLoops) -> tuple[Node, ...] | None:
@@ -136,7 +142,8 @@ def _aligned(nest: ElementLoops, other: ElementLoops) -> tuple[Node, ...] | None
     inner = set(iterators(nest.inside))
     if any(value.names & inner for value in names.values()):
         return None
-    return tuple(substituted_in(node, names) for node in nest.inside)
+    changed = {iterator: value for iterator, value in names.items() if value != af.variable(iterator)}
+    return tuple(substituted_in(node, changed) for node in nest.inside) if changed else nest.inside
 
 
 def _move(nest: ElementLoops, other: ElementLoops, place: int) -> Affine | None:
@@ -147,7 +154,7 @@ def _move(nest: ElementLoops, other: ElementLoops, place: int) -> Affine | None:
     """
     mine, its = nest.elements[place], other.elements[place]
     behind = _offset(other, its.iterator) - _offset(nest, mine.iterator)
-    if behind.names & {*iterators((*around(nest.elements, nest.inside), *around(other.elements, other.inside)))}:
+    if behind.names and behind.names & {*iterators((*around(nest.elements, nest.inside), *around(other.elements, other.inside)))}:
         return None
     if mine.start != its.start + behind:
         return None
@@ -249,7 +256,7 @@ def meeting_place(nodes: Sequence[Node], places: Sequence[int]) -> int | None:
     places: of some of its nodes, in order
     """
     between = [place for place in range(places[0], places[-1]) if place not in places]
-    names = {place: ({a.array for a in assigns_of(nodes[place])}, touched((nodes[place],))) for place in (*places, *between)}
+    names = {place: ({a.array for a in assigns_of(nodes[place])}, nodes[place].uses.keys()) for place in (*places, *between)}
 
     def pass_each_other(a: int, b: int) -> bool:
         return names[a][0].isdisjoint(names[b][1]) and names[b][0].isdisjoint(names[a][1])
@@ -278,20 +285,20 @@ def assigns_of(node: Node) -> tuple[Assign, ...]:
     return (node,) if isinstance(node, Assign) else tuple(assigns((node,)))
 
 
-def counted(body: Sequence[Node]) -> Counter[str]:
-    """Returns how many accesses each array has in a body."""
-    return Counter(access.array for access in _accesses(body))
-
-
-def _accesses(body: Sequence[Node], outside: tuple[Loop | Guard, ...] = ()) -> Iterator[_Access]:
+def _accesses(body: Sequence[Node], name: str = "", outside: tuple[Loop | Guard, ...] = ()) -> Iterator[_Access]:
     """Yields what the assignments of a body read and write.
 
+    name: the only array whose elements are meant; "": all arrays
     outside: the loops and guards around the body that stand inside the block
     """
     for node in body:
-        if not isinstance(node, Assign):
-            yield from _accesses(node.body, (*outside, node))
+        if name and name not in node.uses:
             continue
-        yield _Access(node.array, node.subscripts, True, node.inside, outside)
-        for read in reads(node.value):
-            yield _Access(read.array, read.subscripts, False, read.inside, outside)
+        if not isinstance(node, Assign):
+            yield from _accesses(node.body, name, (*outside, node))
+            continue
+        if name in ("", node.array):
+            yield _Access(node.array, node.subscripts, True, node.inside, outside)
+        for read in node.reads:
+            if name in ("", read.array):
+                yield _Access(read.array, read.subscripts, False, read.inside, outside)

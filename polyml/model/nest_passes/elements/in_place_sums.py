@@ -29,11 +29,12 @@ from polyml.model.core.nest import (
     children,
     reads,
     subvalues,
+    uses,
     with_body,
     with_children,
 )
 from polyml.model.core.scop import Role
-from polyml.model.nest_passes.elements.element_loops import assigns_of, counted
+from polyml.model.nest_passes.elements.element_loops import assigns_of
 from polyml.model.nest_passes.scalar_placement import in_element, never_touches
 from polyml.quasi_affine.affine import Affine
 
@@ -66,7 +67,7 @@ class _Sums:
 
     def __init__(self, nest: Nest, scalars: set[str]) -> None:
         self._nest, self._scalars = nest, scalars
-        self._everywhere = counted(nest.body)
+        self._everywhere = uses(nest.body)
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> tuple[Node, ...]:
         """Returns the block with its sums in elements where that is correct, inner blocks first.
@@ -99,16 +100,16 @@ class _Sums:
         if not isinstance(start, Assign) or start.array not in self._scalars or not _is_zero(start.value):
             return None
         name = start.array
-        uses = [p for p in range(first + 1, len(nodes)) if counted([nodes[p]])[name]]
-        last = nodes[uses[-1]] if uses else start
-        if not isinstance(last, Assign) or counted(nodes[first:])[name] != self._everywhere[name]:
+        places = [p for p in range(first + 1, len(nodes)) if name in nodes[p].uses]
+        last = nodes[places[-1]] if places else start
+        if not isinstance(last, Assign) or uses(nodes[first:])[name] != self._everywhere[name]:
             return None
         joined = None if not last.subscripts or last.may else _joined(last, name)
         if joined is None:
             return None
         if self._nest.arrays[last.array].element != self._nest.arrays[name].element:
             return None
-        between = nodes[first + 1 : uses[-1]]
+        between = nodes[first + 1 : places[-1]]
         if not any(isinstance(node, Loop) for node in between) or not all(_only_adds_to(node, name) for node in between):
             return None
         if not all(never_touches(node, last, context) for node in between):
@@ -116,7 +117,7 @@ class _Sums:
         between = [_negated(node, name) for node in between] if joined.op == "-" else between
         moved = [in_element(node, name, last) for node in between]
         left = [] if joined is last.value else [replace(last, value=_with_element(last.value, joined))]
-        return [*nodes[:first], *moved, *left, *nodes[uses[-1] + 1 :]]
+        return [*nodes[:first], *moved, *left, *nodes[places[-1] + 1 :]]
 
 
 def _is_zero(value: Value) -> bool:
@@ -132,7 +133,7 @@ def _joined(last: Assign, name: str) -> syntax.Binary | None:
     """Returns the part D[x] + s or D[x] - s of the value that an assignment gives to an element D[x], where s is the scalar `name`
     and no other part reads the scalar or the array D; None where there is no such part.
     """
-    if [read.array for read in reads(last.value) if read.array in (last.array, name)] not in (
+    if [read.array for read in last.reads if read.array in (last.array, name)] not in (
         [last.array, name],
         [name, last.array],
     ):

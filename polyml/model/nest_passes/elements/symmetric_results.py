@@ -30,9 +30,7 @@ from polyml.model.core.nest import (
     Value,
     children,
     map_leaves,
-    reads,
     substituted_in,
-    touched,
     with_body,
 )
 from polyml.model.nest_passes.elements.element_loops import (
@@ -91,7 +89,7 @@ class _Halves:
         context: the loops and guards around it
         """
         for name in dict.fromkeys(a.array for a in assigns_of(nodes[first]) if len(a.subscripts) > 1):
-            places = [place for place in range(first, len(nodes)) if name in touched((nodes[place],))]
+            places = [place for place in range(first, len(nodes)) if name in nodes[place].uses]
             for count in range(len(places), 0, -1):
                 made = self._half(name, nodes, places[:count], context)
                 if made is not None:
@@ -193,7 +191,7 @@ def _begins_anew(body: Sequence[Node], names: set[str]) -> bool:
     """Returns whether a block assigns each of the arrays before it reads it, under no condition and in no loop."""
     known: set[str] = set()
     for node in body:
-        used = {read.array for a in assigns_of(node) for read in reads(a.value)}
+        used = {read.array for a in assigns_of(node) for read in a.reads}
         used |= set() if isinstance(node, Assign) and not node.may else {a.array for a in assigns_of(node)}
         if used & names - known:
             return False

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 from polyml.model.core.evaluation import may_raise
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Loop, Nest, Node, Read, map_leaves, reads, size, touched, with_body
+from polyml.model.core.nest import Assign, Loop, Nest, Node, Read, map_leaves, size, with_body
 from polyml.model.nest_passes.elements.element_loops import (
     around,
     assigns_of,
@@ -84,7 +84,7 @@ class _Joiner:
         context: the loops and guards around it
         """
         name = next((a.array for a in assigns_of(nodes[first])), "")
-        later = next((p for p in range(first + 1, len(nodes)) if name in touched((nodes[p],))), None)
+        later = next((p for p in range(first + 1, len(nodes)) if name in nodes[p].uses), None)
         if later is None:
             return None
         if isinstance(nodes[first], Assign):
@@ -107,7 +107,7 @@ class _Joiner:
         update, later = nodes[first], nodes[last]
         if not (isinstance(update, Assign) and isinstance(later, Assign)) or not update.subscripts:
             return None
-        own = [read for read in reads(later.value) if (read.array, read.subscripts) == (update.array, update.subscripts)]
+        own = [read for read in later.reads if (read.array, read.subscripts) == (update.array, update.subscripts)]
         if (later.array, later.subscripts, len(own)) != (update.array, update.subscripts, 1):
             return None
         made = self._with_update(update, nodes[first + 1 : last + 1], context)
@@ -122,16 +122,16 @@ class _Joiner:
         if not isinstance(update, Assign):
             return None
         name = update.array
-        places = [place for place, node in enumerate(nodes) if name in touched((node,))]
+        places = [place for place, node in enumerate(nodes) if name in node.uses]
         last = nodes[places[-1]]
         if len(places) != 1 or not isinstance(last, Assign) or update.may or last.may:
             return None
         if last.array != name or may_raise(update.value) or update.value.dtype != self.nest.arrays[name].element:
             return None
-        if {r.array for r in reads(update.value)} & {a.array for node in nodes[: places[0]] for a in assigns_of(node)}:
+        if {r.array for r in update.reads} & {a.array for node in nodes[: places[0]] for a in assigns_of(node)}:
             return None
-        mine = [r for r in reads(last.value) if r.array == name]
-        if not any(r.subscripts == last.subscripts for r in mine) and not all(r.inside for r in reads(update.value)):
+        mine = [r for r in last.reads if r.array == name]
+        if not any(r.subscripts == last.subscripts for r in mine) and not all(r.inside for r in update.reads):
             return None  # the tests of its subscripts would be gone with it
         others = [r for r in mine if r.subscripts != last.subscripts]
         if others and self._takes_lanes(update, last, context):
@@ -156,7 +156,7 @@ class _Joiner:
         """
         if is_heavy(update.value):
             return True
-        if not any(r.array == update.array and r.subscripts != update.subscripts for r in reads(update.value)):
+        if not any(r.array == update.array and r.subscripts != update.subscripts for r in update.reads):
             return False
         may_be_scan = self.floats if self.nest.arrays[last.array].element.is_float else not is_heavy(last.value)
         return may_be_scan and set(context.iterators) <= {name for subscript in last.subscripts for name in subscript.names}
