@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.core.nest import Loop
+from polyml.model.core.nest import Guard, Loop
 from polyml.polyhedra import Frame
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
@@ -99,6 +99,10 @@ class IterationContext:
     def is_empty(self) -> bool:
         """Returns whether no iteration comes to this point of the program when no size is negative."""
         return self.assumed.is_empty()
+
+    def inside(self, node: Loop | Guard) -> IterationContext:
+        """Returns the context of the body of a loop or guard that stands in this context."""
+        return self.loop(node) if isinstance(node, Loop) else self.within(node.condition)
 
     def within(self, formula: Condition) -> IterationContext:
         """Returns the context of the body of a guard with the condition `formula`, which stands in this context."""

@@ -335,6 +335,16 @@ def reads(value: Value) -> Iterator[Read]:
     return (v for v in subvalues(value) if isinstance(v, Read))
 
 
+def same_block(body: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Returns the nodes as a block: the body itself, as the same object, where they are its nodes."""
+    return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
+
+
+def with_block(node: Loop | Guard, body: tuple[Node, ...]) -> Loop | Guard:
+    """Returns a loop or guard with another body; the same object where that is the one that it has."""
+    return node if body is node.body else replace(node, body=body)
+
+
 def iterators(body: tuple[Node, ...]) -> Iterator[str]:
     """Yields the iterators of all loops in a body."""
     for node in body:

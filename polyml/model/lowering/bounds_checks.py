@@ -124,7 +124,7 @@ def _check(context: IterationContext, outside: isl.Set, **facts: Any) -> Check: 
 def _requirement(requirement: Requirement, top: IterationContext, found: _CheckCollector) -> None:
     here = top
     for outer in requirement.around:
-        here = here.within(outer.condition) if isinstance(outer, Guard) else here.loop(outer)
+        here = here.inside(outer)
     outside = _instances(here, [af.negate(requirement.condition)])
     if outside is None:
         return

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polyml.model.core.evaluation import may_raise
-from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, map_leaves, uses, with_body
+from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, Value, map_leaves, uses, with_block, with_body
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.inline_arrays import covers
 from polyml.quasi_affine import affine as af
@@ -59,8 +59,7 @@ def _block(body: tuple[Node, ...], nest: Nest, in_loop: bool) -> tuple[Node, ...
 
 
 def _inside(node: Loop | Guard, nest: Nest, in_loop: bool) -> Node:
-    body = _block(node.body, nest, in_loop or isinstance(node, Loop))
-    return node if body is node.body else replace(node, body=body)
+    return with_block(node, _block(node.body, nest, in_loop or isinstance(node, Loop)))
 
 
 def _takeovers(node: Node, nest: Nest) -> Iterator[_Takeover]:

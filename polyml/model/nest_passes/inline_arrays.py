@@ -33,6 +33,7 @@ from polyml.model.core.nest import (
     size,
     substituted,
     subvalues,
+    with_block,
     with_body,
 )
 from polyml.model.core.scop import Role
@@ -96,8 +97,7 @@ class _ArrayInliner:
         return len(nodes) < before
 
     def _inside(self, node: Loop | Guard) -> Node:
-        body = self.block(node.body)
-        return node if body is node.body else replace(node, body=body)
+        return with_block(node, self.block(node.body))
 
     def _definition(self, node: Node) -> _ArrayDefinition | None:
         """Returns the definition that a node is: loops that assign all elements of a local array. It is None for any other node.

@@ -32,6 +32,7 @@ from polyml.model.core.nest import (
     assigns,
     iterators,
     map_leaves,
+    same_block,
     substituted,
     subvalues,
     with_body,
@@ -53,8 +54,7 @@ def in_source_order(nest: Nest) -> Nest:
     read = frozenset(r.array for a in assigns(nest.body) for r in a.reads)
 
     def block(body: tuple[Node, ...]) -> tuple[Node, ...]:
-        made = tuple(map(ordered, body))
-        return body if all(a is b for a, b in zip(made, body)) else made
+        return same_block(body, list(map(ordered, body)))
 
     def ordered(node: Node) -> Node:
         if isinstance(node, Assign):

@@ -116,8 +116,7 @@ def never_touches(node: Node, final: Assign, context: IterationContext) -> bool:
     context: the loops and guards around the node
     """
     if not isinstance(node, Assign):
-        inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
-        return all(never_touches(n, final, inner) for n in node.body)
+        return all(never_touches(n, final, context.inside(node)) for n in node.body)
     if node.array == final.array and not differ(node.subscripts, final.subscripts, context):
         return False
     return _reads_never_touch(node.value, final, context)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Loop, Nest, Node, Read, Value, map_leaves, uses
+from polyml.model.core.nest import Assign, Nest, Node, Read, Value, map_leaves, same_block, uses, with_block
 from polyml.model.core.scop import Role
 from polyml.model.nest_passes.elements.element_loops import (
     ElementLoops,
@@ -71,14 +71,12 @@ class _Contraction:
         for name in dict.fromkeys(a.array for node in nodes for a in assigns_of(node)):
             if name in mine:
                 nodes = self._without(name, nodes, context) or nodes
-        return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
+        return same_block(body, nodes)
 
     def _inner(self, node: Node, context: IterationContext) -> Node:
         if isinstance(node, Assign):
             return node
-        inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
-        body = self.block(node.body, inner)
-        return node if body is node.body else replace(node, body=body)
+        return with_block(node, self.block(node.body, context.inside(node)))
 
     def _without(self, name: str, nodes: list[Node], context: IterationContext) -> list[Node] | None:
         """Returns the nodes with one loop in place of those that use the array `name`, which is a scalar there; None where that is

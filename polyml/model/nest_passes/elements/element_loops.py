@@ -219,7 +219,7 @@ def _counts_from_start(access: _Access, loops: Sequence[Loop], context: Iteratio
     if access.inside:
         return True
     for node in (*loops, *access.around):
-        context = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
+        context = context.inside(node)
     return all(context.is_never_negative(subscript) for subscript in access.subscripts)
 
 
@@ -230,13 +230,11 @@ def _never_meet(a: _Access, b: _Access, loops: Sequence[Loop], context: Iteratio
     other = {loop.iterator: af.variable(f"{loop.iterator}__") for loop in (*loops, *(n for n in b.around if isinstance(n, Loop)))}
     here = context
     for node in (*loops, *a.around):
-        here = here.loop(replace(node, body=())) if isinstance(node, Loop) else here.within(node.condition)
+        here = here.inside(replace(node, body=()))
     for node in (*loops, *b.around):
         moved = substituted_in(replace(node, body=()), other)
-        if isinstance(moved, Loop):
-            here = here.loop(replace(moved, iterator=f"{moved.iterator}__"))
-        elif isinstance(moved, Guard):
-            here = here.within(moved.condition)
+        if not isinstance(moved, Assign):
+            here = here.inside(replace(moved, iterator=f"{moved.iterator}__") if isinstance(moved, Loop) else moved)
     meet = here.assumed
     for left, right in zip(a.subscripts, b.subscripts):
         meet = meet.intersect(here.set(af.zero(left - right.substitute(other))))

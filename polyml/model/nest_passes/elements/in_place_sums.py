@@ -28,8 +28,10 @@ from polyml.model.core.nest import (
     Value,
     children,
     reads,
+    same_block,
     subvalues,
     uses,
+    with_block,
     with_body,
     with_children,
 )
@@ -81,14 +83,12 @@ class _Sums:
         while place < len(nodes):
             made = self._without_sum(place, nodes, context)
             place, nodes = (place + 1, nodes) if made is None else (place, made)
-        return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
+        return same_block(body, nodes)
 
     def _inside(self, node: Node, context: IterationContext) -> Node:
         if isinstance(node, Assign):
             return node
-        inner = context.loop(node) if isinstance(node, Loop) else context.within(node.condition)
-        body = self.block(node.body, inner)
-        return node if body is node.body else replace(node, body=body)
+        return with_block(node, self.block(node.body, context.inside(node)))
 
     def _without_sum(self, first: int, nodes: list[Node], context: IterationContext) -> list[Node] | None:
         """Returns the nodes with the sum that nodes[first] begins in the element that it is added to; None where it is no such sum.

@@ -30,7 +30,9 @@ from polyml.model.core.nest import (
     Value,
     children,
     map_leaves,
+    same_block,
     substituted_in,
+    with_block,
     with_body,
 )
 from polyml.model.nest_passes.elements.element_loops import (
@@ -76,11 +78,10 @@ class _Halves:
         while place < len(nodes):
             made = None if isinstance(nodes[place], Assign) else self._halved_at(place, nodes, context)
             place, nodes = (place + 1, nodes) if made is None else (place + 2, made)
-        return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
+        return same_block(body, nodes)
 
     def _inside(self, node: Loop | Guard, context: IterationContext) -> Node:
-        body = self.block(node.body, context.loop(node) if isinstance(node, Loop) else context.within(node.condition))
-        return node if body is node.body else replace(node, body=body)
+        return with_block(node, self.block(node.body, context.inside(node)))
 
     def _halved_at(self, first: int, nodes: list[Node], context: IterationContext) -> list[Node] | None:
         """Returns the nodes with a half of the result that nodes[first] begins to compute; None where it begins none.

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 from polyml.model.core.evaluation import may_raise
 from polyml.model.core.iteration_context import IterationContext
-from polyml.model.core.nest import Assign, Loop, Nest, Node, Read, map_leaves, size, with_body
+from polyml.model.core.nest import Assign, Nest, Node, Read, map_leaves, same_block, size, with_block, with_body
 from polyml.model.nest_passes.elements.element_loops import (
     around,
     assigns_of,
@@ -68,13 +68,12 @@ class _Joiner:
         while place < len(nodes):
             made = self._joined_at(place, nodes, context)
             place, nodes = (place + 1, nodes) if made is None else (place, made)
-        return body if len(nodes) == len(body) and all(a is b for a, b in zip(nodes, body)) else tuple(nodes)
+        return same_block(body, nodes)
 
     def _inside(self, node: Node, context: IterationContext) -> Node:
         if isinstance(node, Assign):
             return node
-        body = self.block(node.body, context.loop(node) if isinstance(node, Loop) else context.within(node.condition))
-        return node if body is node.body else replace(node, body=body)
+        return with_block(node, self.block(node.body, context.inside(node)))
 
     def _joined_at(self, first: int, nodes: list[Node], context: IterationContext) -> list[Node] | None:
         """Returns the nodes with nodes[first], an update of elements, as a part of the next update of the same elements; None
