@@ -118,6 +118,7 @@ def on_statement(facts: OrderFacts, name: str, found: Sequence[Remark] = ()) -> 
 
 
 def _on_arrays(facts: Facts) -> Iterator[Remark]:
+    yield from (Remark(PASSED, change.kind, change.text) for change in facts.changes)
     for copy in packed(facts.program):
         yield Remark(PASSED, "packed", f"tiles of {copy.array} are copied next to each other first{_size(copy)}")
     yield from _not_packed(facts)

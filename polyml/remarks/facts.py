@@ -15,6 +15,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed, relaxed_validity
 from polyml.model.core.scop import Scop, Statement
+from polyml.model.nest_passes.changes import NestChange
 from polyml.remarks.conflicts import conflict
 from polyml.remarks.lanes import LanePrice, Prices, lane_prices
 from polyml.remarks.performed import Run, runs
@@ -84,6 +85,7 @@ class Facts(OrderFacts):
     program: its loops.
     unpacked: the program before copies were chosen; None where none were looked for.
     scalar: the program before lanes were chosen; None where none were looked for.
+    changes: what was done with arrays before there were dependences.
     notes: what the passes noted.
     layouts: of the arguments that are arrays.
     sizes: values of parameters by which lanes were chosen; None where they were not known.
@@ -93,6 +95,7 @@ class Facts(OrderFacts):
     program: Program
     unpacked: Program | None
     scalar: Program | None
+    changes: tuple[NestChange, ...]
     notes: tuple[str, ...]
     options: Options
     machine: CpuMachine

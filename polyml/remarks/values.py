@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from polyml.model.nest_passes.changes import ALIKE, JOINED, STORAGE, SYMMETRIC
 from polyml.source import reader_name
 
 PASSED, MISSED, ANALYSIS = "passed", "missed", "analysis"
 PARALLEL, VECTORIZED, TILED, FUSED, INTERCHANGED = "parallel", "vectorized", "tiled", "fused", "interchanged"
 QUESTIONS = (PARALLEL, VECTORIZED, TILED, FUSED, INTERCHANGED)
-OF_ARRAYS = ("packed", "partial results", "folded", "expanded", "shared", "memory")  # what is done with arrays
+OF_ARRAYS = (  # what is done with arrays
+    STORAGE, JOINED, SYMMETRIC, ALIKE, "packed", "partial results", "folded", "expanded", "shared", "memory",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,22 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
 
     compile_: compiles for the request.
     """
+    from polyml.model.core.nest import Nest
+    from polyml.model.nest_passes.changes import NestChange, changes
     from polyml.remarks.facts import Facts
 
     before: dict[str, Program] = {}
+    changed: list[NestChange] = []
 
     def watch(step: pass_manager.Pass, given: Any, made: Any, seconds: float) -> None:
         if step.name == "build":  # of a candidate: what was found of one that was given up is not of this one
             before.clear()
         elif step.name in ("pack", "vectorize"):
             before[step.name] = given
+        elif step.name == "resolve":  # a nest is made anew
+            changed.clear()
+        elif isinstance(given, Nest) and isinstance(made, Nest):
+            changed.extend(changes(given, made))
 
     with pass_manager.watched(watch):
         compiled = compile_()
@@ -40,6 +47,7 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
         program=compiled.program,
         unpacked=before.get("pack"),
         scalar=before.get("vectorize"),
+        changes=tuple(dict.fromkeys(changed)),
         notes=compiled.artifact.notes,
         options=wanted.options,
         machine=cpu.host(),
