@@ -174,7 +174,7 @@ class CostModel:
         """
         if not tiling.in_order:
             return waits * (tiling.vectors if tiling.scans else 1)
-        return waits * tiling.block + stalls(tiling.block, self.nest.lane_reach.flows)
+        return waits * tiling.block + stalls(tiling.block, tiling.vectors, self.nest.lane_reach.flows)
 
     def _computed(self, tiling: RegisterTiling) -> tuple[float, float, float]:
         """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it: of others

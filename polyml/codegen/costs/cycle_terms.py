@@ -9,6 +9,7 @@ from typing import NamedTuple
 LATENCY_CYCLES = 4  # from the operands of a multiply-add to its result
 LOOP_CYCLES = 0.4  # what counting and branching add to an iteration, most of it hidden behind the body
 FORWARD_STALL = 20.0  # cycles that a vector waits for memory if several stores, just made, have parts of it
+FORWARDED_LOAD = 2.5  # cycles in which a vector is loaded that a store, just made, has as a whole
 FORWARDED = 256  # elements behind a store from which it has surely reached the cache
 SHARED_CYCLES = 0.05  # the share of a less busy unit's cycles that does not overlap with those of the busiest unit
 
@@ -73,11 +74,14 @@ class StepAccesses:
     accumulators: float = 0
 
 
-def stalls(block: int, distances: Sequence[int]) -> float:
+def stalls(block: int, vectors: int, distances: Sequence[int]) -> float:
     """Returns the cycles in which a step that runs `block` consecutive iterations together, in vectors, waits for memory to have
-    what steps a little before have stored in other pieces than it loads.
+    what steps a little before have stored: in other pieces than it loads, or as whole vectors.
 
-    distances: how many iterations before it an iteration reads what was written. Multiples of the block wait for nothing: they are
-    in registers, or were stored in the same pieces.
+    vectors: how many the block has.
+    distances: how many iterations before it an iteration reads what was written. What the step before has written is in registers,
+        and waits for nothing.
     """
-    return max((FORWARD_STALL * block / d for d in distances if d % block and d < FORWARDED), default=0.0)
+    near = [d for d in distances if d < FORWARDED]
+    in_pieces = max((FORWARD_STALL * block / d for d in near if d % block), default=0.0)
+    return max(in_pieces, FORWARDED_LOAD * vectors * sum(d % block == 0 and d != block for d in near))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.codegen.costs.cycle_terms import SHARED_CYCLES, CycleTerms
+from polyml.codegen.costs.cycle_terms import FORWARDED, SHARED_CYCLES, CycleTerms, stalls
 from polyml.codegen.costs.expression_costs import operations
 from polyml.dtypes import F64
 from polyml.frontend import syntax
@@ -31,3 +31,10 @@ def test_the_divider_takes_divisions_and_roots_of_floats_alone():
     }  # fmt: skip
     found = {name: [each.is_division for each in operations(value) if each.slow] for name, value in costly.items()}
     assert found == {"/": [True], "sqrt": [True], "//": [False], "abs": [False]}
+
+
+def test_a_step_waits_for_what_was_stored_before_the_step_before():
+    assert stalls(64, 8, [64]) == 0  # in registers
+    assert stalls(32, 4, [64]) / 32 < stalls(32, 4, [40]) / 32  # whole vectors, and pieces of several
+    assert stalls(32, 4, [64]) / 32 == stalls(16, 2, [64]) / 16  # each vector as long, whatever the step
+    assert stalls(32, 4, [FORWARDED]) == stalls(48, 6, [FORWARDED]) == 0  # from the cache
