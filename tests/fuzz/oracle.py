@@ -105,22 +105,32 @@ def is_defined(program: Program) -> bool:
     if "np.empty" not in program.source:
         return True
     for run in range(len(program.sizes)):
-        first, second = (call(function(program, {"np": _Filled(v)}), make_arguments(program, run)) for v in (1, 2))
-        if difference(first, second, None, [a.name for a in program.arguments]):
+        first, *others = (call(function(program, {"np": _Filled(k)}), make_arguments(program, run)) for k in range(4))
+        if any(difference(first, other, None, [a.name for a in program.arguments]) for other in others):
             return False
     return True
 
 
 class _Filled:
-    """NumPy, with np.empty giving arrays full of one value."""
+    """NumPy, with np.empty giving arrays full of one value: 1, 2, a small number or a great one, by `number`.
 
-    def __init__(self, value: int):
-        self.value = value
+    A sum shows one of the first two, and what keeps the least or the greatest of several numbers one of the last two.
+    """
+
+    def __init__(self, number: int):
+        self.number = number
 
     def __getattr__(self, name):
         if name != "empty":
             return getattr(np, name)
-        return lambda shape, dtype=float: np.full(shape, self.value, dtype)
+        return lambda shape, dtype=float: np.full(shape, _values(np.dtype(dtype))[self.number], dtype)
+
+
+def _values(dtype: np.dtype) -> tuple:
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return 1, 2, limits.min // 2, limits.max // 2
+    return (True, False, True, False) if dtype.kind == "b" else (1, 2, -1e4, 1e4)
 
 
 def is_inexact(source: str) -> bool:

@@ -135,6 +135,13 @@ def test_reading_np_empty_makes_a_program_undefined():
     assert is_defined(Program("e", source.format(fill="T[1] = 2.0\n    "), arguments, ({},)))
 
 
+@pytest.mark.parametrize("kept", ["min(T[1], 1.0)", "max(T[1], 1.0)", "min(T[1] + T[1], 2.0)"])
+@pytest.mark.parametrize("element", ["float16", "float64", "int8", "uint8"])
+def test_what_is_left_in_memory_is_seen_where_the_least_or_greatest_number_is_kept(kept, element):
+    source = f"def kernel(A):\n    T = np.empty(3, dtype=np.{element})\n    A[0] = {kept}\n"
+    assert not is_defined(Program("e", source, (Argument("A", "f64", ("1",)),), ({},)))
+
+
 def test_a_planted_wrong_value_is_found(monkeypatch):
     def bump(array):
         array.flat[-1] += 1
