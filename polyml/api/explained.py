@@ -177,20 +177,24 @@ class Explained(Schedulable, Specialised, OnGpu):
 
     def _remarks_on_gpu(self, args_or_types: tuple) -> Remarks:
         """Returns the remarks on a kernel for a GPU, whose schedule is found once more."""
+        from polyml.api.explaining.compiled_facts import nest_changes
         from polyml.api.explaining.device_facts import gpu_facts
         from polyml.remarks.devices import gpu
 
         form = self._gpu_form
         if not args_or_types and form is not None and form.problem is not None:
             raise form.problem
-        schedule = self.schedule(*args_or_types)
+        with nest_changes() as changes:
+            schedule = self.schedule(*args_or_types)
         notes = form.artifact.notes if form is not None and form.artifact is not None and not args_or_types else ()
         with alone():
             problem = schedule.problem
-            return gpu.remarks(gpu_facts(schedule), self._where, words.signature(problem.types, problem.layouts), notes)
+            signature = words.signature(problem.types, problem.layouts)
+            return gpu.remarks(gpu_facts(schedule, tuple(changes)), self._where, signature, notes)
 
     def _remarks_on_array(self, args_or_types: tuple) -> Remarks:
         """Returns the remarks on the last call, which was simulated on a systolic array."""
+        from polyml.api.explaining.compiled_facts import nest_changes
         from polyml.api.explaining.device_facts import array_facts
         from polyml.remarks.devices import systolic
 
@@ -199,10 +203,12 @@ class Explained(Schedulable, Specialised, OnGpu):
             never = ", and there was none" if simulation is None else ""
             why = f"remarks on loops are on its last call{never}"
             raise ConfigError(f"{self.__name__} is for {self.target}: {why}", notes=["call it, and leave types out here"])
-        source = self.schedule("source", *self._simulated_types)
+        with nest_changes() as changes:
+            source = self.schedule("source", *self._simulated_types)
         with alone():
             problem = source.problem
-            return systolic.remarks(array_facts(source, simulation), self._where, words.signature(problem.types, problem.layouts))
+            facts = array_facts(source, simulation, tuple(changes))
+            return systolic.remarks(facts, self._where, words.signature(problem.types, problem.layouts))
 
     def _explained_as_python(self, last: Specialisation | None) -> ExplainText:
         """Returns the text on a call that ran as plain Python, with the remarks on the parts that were compiled."""

@@ -117,8 +117,13 @@ def on_statement(facts: OrderFacts, name: str, found: Sequence[Remark] = ()) -> 
     return StatementRemarks(name, statement_text(statement), place_of(statement.loc), written_at(statement.loc), (*found, *free))
 
 
+def on_changes(facts: OrderFacts) -> Iterator[Remark]:
+    """Yields remarks on what was done with arrays before there were dependences."""
+    return (Remark(PASSED, change.kind, change.text) for change in facts.changes)
+
+
 def _on_arrays(facts: Facts) -> Iterator[Remark]:
-    yield from (Remark(PASSED, change.kind, change.text) for change in facts.changes)
+    yield from on_changes(facts)
     for copy in packed(facts.program):
         yield Remark(PASSED, "packed", f"tiles of {copy.array} are copied next to each other first{_size(copy)}")
     yield from _not_packed(facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import islpy as isl
 
@@ -32,12 +32,14 @@ class OrderFacts:
     scop, dependences: the model, { S[i] } and { S[i] -> T[j] }.
     tree: the schedule.
     reductions: by name, the statements whose updates may run in any order.
+    changes: what was done with arrays before there were dependences.
     """
 
     scop: Scop
     dependences: Dependences
     tree: isl.Schedule
     reductions: Mapping[str, Reduction]
+    changes: tuple[NestChange, ...] = field(default=(), kw_only=True)
 
     @cached_property
     def loops(self) -> tuple[SourceLoop, ...]:
@@ -85,7 +87,6 @@ class Facts(OrderFacts):
     program: its loops.
     unpacked: the program before copies were chosen; None where none were looked for.
     scalar: the program before lanes were chosen; None where none were looked for.
-    changes: what was done with arrays before there were dependences.
     notes: what the passes noted.
     layouts: of the arguments that are arrays.
     sizes: values of parameters by which lanes were chosen; None where they were not known.
@@ -95,7 +96,6 @@ class Facts(OrderFacts):
     program: Program
     unpacked: Program | None
     scalar: Program | None
-    changes: tuple[NestChange, ...]
     notes: tuple[str, ...]
     options: Options
     machine: CpuMachine

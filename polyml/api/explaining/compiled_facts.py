@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from polyml import pass_manager
@@ -11,6 +12,7 @@ from polyml.machines import cpu
 if TYPE_CHECKING:
     from polyml.api.calls.specialisation import Request
     from polyml.codegen.ir.program import Program
+    from polyml.model.nest_passes.changes import NestChange
     from polyml.pipeline.compile import Compiled
     from polyml.remarks.facts import Facts
 
@@ -20,24 +22,17 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
 
     compile_: compiles for the request.
     """
-    from polyml.model.core.nest import Nest
-    from polyml.model.nest_passes.changes import NestChange, changes
     from polyml.remarks.facts import Facts
 
     before: dict[str, Program] = {}
-    changed: list[NestChange] = []
 
     def watch(step: pass_manager.Pass, given: Any, made: Any, seconds: float) -> None:
         if step.name == "build":  # of a candidate: what was found of one that was given up is not of this one
             before.clear()
         elif step.name in ("pack", "vectorize"):
             before[step.name] = given
-        elif step.name == "resolve":  # a nest is made anew
-            changed.clear()
-        elif isinstance(given, Nest) and isinstance(made, Nest):
-            changed.extend(changes(given, made))
 
-    with pass_manager.watched(watch):
+    with pass_manager.watched(watch), nest_changes() as changes:
         compiled = compile_()
     return Facts(
         scop=compiled.scop,
@@ -47,7 +42,7 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
         program=compiled.program,
         unpacked=before.get("pack"),
         scalar=before.get("vectorize"),
-        changes=tuple(dict.fromkeys(changed)),
+        changes=tuple(changes),
         notes=compiled.artifact.notes,
         options=wanted.options,
         machine=cpu.host(),
@@ -55,3 +50,23 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
         sizes=compiled.sizes,
         aliased=wanted.aliased,
     )
+
+
+@contextmanager
+def nest_changes() -> Iterator[dict[NestChange, None]]:
+    """Yields what passes on nests do with arrays inside of a `with` block, where a kernel is compiled once: keys that are there at
+    the block's end, in order.
+    """
+    from polyml.model.core.nest import Nest
+    from polyml.model.nest_passes.changes import changes
+
+    found: dict[NestChange, None] = {}
+
+    def watch(step: pass_manager.Pass, given: Any, made: Any, seconds: float) -> None:
+        if step.name == "resolve":  # a nest is made anew
+            found.clear()
+        elif isinstance(given, Nest) and isinstance(made, Nest):
+            found.update(dict.fromkeys(changes(given, made)))
+
+    with pass_manager.watched(watch):
+        yield found

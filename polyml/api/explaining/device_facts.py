@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from polyml.model.nest_passes.changes import NestChange
     from polyml.remarks.devices.systolic import ArrayFacts, ArrayPlace
     from polyml.remarks.facts import OrderFacts
     from polyml.schedule.script.schedule import Schedule
@@ -12,21 +13,28 @@ if TYPE_CHECKING:
     from polyml.systolic.simulate import ArraySimulation
 
 
-def gpu_facts(schedule: Schedule) -> OrderFacts:
-    """Returns what is known of a kernel for a GPU, from its schedule with the mapping in marks."""
+def gpu_facts(schedule: Schedule, changes: tuple[NestChange, ...] = ()) -> OrderFacts:
+    """Returns what is known of a kernel for a GPU, from its schedule with the mapping in marks.
+
+    changes: what was done with arrays before there were dependences.
+    """
     from polyml.remarks.facts import OrderFacts
 
     problem = schedule.problem
-    return OrderFacts(problem.scop, problem.dependences, schedule.tree, problem.reductions)
+    return OrderFacts(problem.scop, problem.dependences, schedule.tree, problem.reductions, changes=changes)
 
 
-def array_facts(source: Schedule, simulation: ArraySimulation) -> ArrayFacts:
-    """Returns what is known of a simulated call. source: the schedule of the source's order."""
+def array_facts(source: Schedule, simulation: ArraySimulation, changes: tuple[NestChange, ...]) -> ArrayFacts:
+    """Returns what is known of a simulated call.
+
+    source: the schedule of the source's order.
+    changes: what was done with arrays before there were dependences.
+    """
     from polyml.remarks.devices.systolic import ArrayFacts
 
     problem = source.problem
     places = tuple(place for run in simulation.runs for place in _places(run.plan))
-    return ArrayFacts(problem.scop, problem.dependences, source.tree, problem.reductions, places)
+    return ArrayFacts(problem.scop, problem.dependences, source.tree, problem.reductions, places, changes=changes)
 
 
 def _places(plan: Plan) -> list[ArrayPlace]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyml.remarks.collect import of_order
+from polyml.remarks.collect import of_order, on_changes
 from polyml.remarks.facts import OrderFacts
 from polyml.remarks.order import called, neighbour, partners, refused
 from polyml.remarks.parallel import in_order
@@ -21,7 +21,9 @@ def remarks(facts: OrderFacts, where: str, signature: str, notes: tuple[str, ...
     where, signature: as for `polyml.remarks.collect.remarks`.
     notes: on the launches.
     """
-    return of_order(facts, where, signature, {PARALLEL: parallel, FUSED: fused}, arrays=tuple(_on_arrays(facts)), notes=notes)
+    return of_order(
+        facts, where, signature, {PARALLEL: parallel, FUSED: fused}, arrays=(*on_changes(facts), *_on_arrays(facts)), notes=notes
+    )
 
 
 def parallel(facts: OrderFacts, loop: SourceLoop) -> Remark:

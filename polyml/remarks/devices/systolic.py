@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyml.remarks.collect import of_order
+from polyml.remarks.collect import of_order, on_changes
 from polyml.remarks.facts import OrderFacts
 from polyml.remarks.parallel import in_order
 from polyml.remarks.source_loops import SourceLoop, among
@@ -42,7 +42,7 @@ class ArrayFacts(OrderFacts):
 
 def remarks(facts: ArrayFacts, where: str, signature: str) -> Remarks:
     """Returns all remarks on a simulated call. where, signature: as for `polyml.remarks.collect.remarks`."""
-    return of_order(facts, where, signature, {PARALLEL: parallel})
+    return of_order(facts, where, signature, {PARALLEL: parallel}, arrays=tuple(on_changes(facts)))
 
 
 def parallel(facts: ArrayFacts, loop: SourceLoop) -> Remark:

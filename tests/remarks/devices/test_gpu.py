@@ -127,6 +127,17 @@ def test_a_kernel_answers_without_a_device():
     assert caught.value.notes == ("questions that have an answer there: parallel, fused",)
 
 
+def test_what_became_of_arrays_is_told_each_time():
+    def chain(A, B):
+        t = A * 2
+        return t + B
+
+    kernel = polyml.kernel(chain, target="opencl")
+    for _ in range(2):
+        [found] = kernel.remarks("f32[:]", "f32[:]")
+        assert [(each.question, each.text.partition(" (")[0]) for each in found.arrays] == [("storage", "t")]
+
+
 def test_a_schedule_that_is_given_is_the_one_that_is_explained():
     kernel = polyml.kernel(scaled, target="opencl")
     source = kernel.schedule("source", "f32[:, :]", "f32[:]")
