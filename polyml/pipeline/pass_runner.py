@@ -13,7 +13,7 @@ from polyml.codegen.ir.program import CannotRunTogether
 from polyml.errors import CompileError, PolymlError
 from polyml.pass_manager import Pass
 from polyml.pipeline import texts
-from polyml.polyhedra import BudgetExceeded
+from polyml.polyhedra import BudgetExceeded, is_exhausted
 
 
 class PassRunner:
@@ -49,6 +49,8 @@ class PassRunner:
         except (PolymlError, BudgetExceeded, CannotRunTogether, isl.Error, RecursionError):
             raise
         except Exception as problem:
+            if is_exhausted():  # isl had no answer: the budget around tells so
+                raise
             message = f"stage {step.name} failed: {type(problem).__name__}: {problem}"
             failed = CompileError(message, notes=["this is a defect of polyml; the function itself may be fine"])
             failed.stages = tuple((each, text) for each, made in self.made.items() if (text := texts.text_of_any(made)))

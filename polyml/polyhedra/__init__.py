@@ -53,7 +53,7 @@ from polyml.polyhedra.hulls import (
     rational_image,
     translated,
 )
-from polyml.polyhedra.isl_context import CONTEXT, BudgetExceeded, account, budget, charge, left, uncharged
+from polyml.polyhedra.isl_context import CONTEXT, BudgetExceeded, account, budget, charge, is_exhausted, left, uncharged
 from polyml.polyhedra.parameter_sets import (
     argmax,
     as_parameters,
@@ -189,7 +189,8 @@ __all__ = [
     "bounded",
     "bounding",
     "box_around",
-    "box_ends", "box_lengths",
+    "box_ends",
+    "box_lengths",
     "box_of",
     "budget",
     "by_first_difference",
@@ -249,6 +250,7 @@ __all__ = [
     "involves",
     "is_affine",
     "is_box",
+    "is_exhausted",
     "is_full",
     "is_in",
     "is_product",

@@ -103,7 +103,7 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
     try:
         yield
     except (isl.Error, TypeError, ValueError):  # without memory, isl has no text of a number
-        if not _is_exhausted(context):
+        if not is_exhausted(context):
             raise
         raise BudgetExceeded(f"isl exceeded {most} operations") from None
     finally:
@@ -133,14 +133,14 @@ def _used(context: isl.Context, most: int) -> int:
     low, high = 0, 512
     while high < most:  # from small limits on, since most budgets are far from used up
         context.set_max_operations(high)
-        if not _is_exhausted(context):
+        if not is_exhausted(context):
             break
         low, high = high, 8 * high
     high = min(high, most)
     while high - low > max(64, high >> 5):
         middle = (low + high) // 2
         context.set_max_operations(middle)
-        if _is_exhausted(context):
+        if is_exhausted(context):
             low = middle
         else:
             high = middle
@@ -148,8 +148,8 @@ def _used(context: isl.Context, most: int) -> int:
     return high
 
 
-def _is_exhausted(context: isl.Context) -> bool:
-    """Returns whether isl has used up the operations that it may use.
+def is_exhausted(context: isl.Context = CONTEXT) -> bool:
+    """Returns whether isl has used up the operations that it may use, so that whatever was asked of it may have no answer.
 
     This cannot be read off the error that isl raised: a parser that gets no memory reports a syntax error, for example. Every
     allocation counts as an operation, so a further allocation fails too, and that is tried here.

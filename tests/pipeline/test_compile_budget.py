@@ -7,6 +7,8 @@ import pytest
 import polyml
 from polyml import polyhedra
 from polyml.errors import ConfigError
+from polyml.pass_manager import Pass
+from polyml.pipeline.pass_runner import PassRunner
 from polyml.polyhedra import BudgetExceeded, account, budget
 from tests.nasty.check import check, checked
 from tests.nasty.generate import KINDS, nest
@@ -146,3 +148,19 @@ def test_what_a_nasty_nest_raises_is_a_difference(monkeypatch):
 def test_a_nest_whose_order_ended_the_process():
     """isl's coalesce ends the process for some sets of hundreds of pieces."""
     assert check(nest(342), 10).difference == ""
+
+
+@pytest.mark.parametrize("ask", [lambda one: isl.Val(3).to_python(), str])
+def test_what_isl_has_no_answer_to_without_operations_is_no_defect_of_a_pass(ask):
+    """isl then returns no text, so that Python raises a TypeError."""
+    one = isl.Set("{ S[i] : 0 <= i < 10 }")
+
+    def step(value):
+        for _ in range(100_000):
+            if polyhedra.is_exhausted():
+                return ask(one)
+            isl.Space.params_alloc(one.get_ctx(), 0)
+        return value
+
+    with pytest.raises(BudgetExceeded, match="isl exceeded 1000 operations"), budget(1000):
+        PassRunner().run(Pass("step", step, "a test"), one)
