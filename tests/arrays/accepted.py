@@ -56,7 +56,9 @@ _CONSTRUCTS = [
     "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "A[A > 2] = B[A > 2]",
     "m = A > 2; A[m] = A[m] * 2 + B[m]", "x[x > 2]", "A[:, np.newaxis] + 0", "A.fill(2)", "np.copyto(A, B)",
     "np.add(A, B, out=A)", "np.multiply(A, B, A)", "x[x.astype(np.int64) % 4]", "A[:, J]",
-    "for row in A: x += row", "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
+    "for row in A: x += row", "for i, v in enumerate(x): A[0, i] = v", "for u, v in zip(x, A[1]): A[0] += u * v",
+    "for v in reversed(x): A[0] += v", "for v in (x, A[1]): A[0] += v",
+    "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
 ]  # fmt: skip
 _CALLS = {
     "where": ["np.where(A > 0, A, B)", "np.where(A > 0, A, 0)", "np.where(n > 1, 1.0, 2.0)"],

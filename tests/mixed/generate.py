@@ -343,8 +343,21 @@ class _Writer:
     def for_zip(self) -> None:
         a, name = self.array(), self.fresh("z")
         self.emit(f"{name} = 0.0")
-        self.emit(f"for u, v in zip({a}, {self.array()}):")
-        self.emit(f"{INDENT}{name} = {name} + u * v")
+        b = self.array()
+        head, value = self.rng.choice(
+            [
+                (f"for u, v in zip({a}, {b}):", "u * v"),
+                (f"for k, u in enumerate({a}):", f"u * k - {b}[k]"),
+                (f"for k, (u, v) in enumerate(zip({a}, {b}), 2):", "u * v - k"),
+                (f"for u in reversed({a}):", f"{name} * 0.25 - u"),
+                (f"for k in reversed(range(1, {a}.shape[0], 2)):", f"{name} * 0.25 - {a}[k]"),
+                (f"for u, v in zip({a}[1:], reversed({b})):", "u - v"),
+                ("for w, k in ((0.5, 0), (-2.0, 1)):", f"w * {a}[k]"),
+                (f"for u in [{a}, {b}]:", "u[0]"),
+            ]
+        )
+        self.emit(head)
+        self.emit(f"{INDENT}{name} = {name} + {value}")
         self.numbers.append(name)
 
     def try_(self) -> None:

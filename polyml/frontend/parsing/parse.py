@@ -8,7 +8,7 @@ Python's `ast` is known in this folder and in `frontend.regions` alone. Decision
 * An annotation means nothing. The `else` of a loop always runs, as there is no break.
 * The call of a Python function is replaced by its statements, its locals renamed. A parameter whose argument is a
   constant of any kind (None, text, a function) is that constant, so that `if bias is None` is decided here.
-* A `while`, `break`, `continue`, a `return` in a loop, a loop over something that is not a range, and NumPy functions
+* A `while`, `break`, `continue`, a `return` in a loop, a loop over something that is neither a range nor an array, and NumPy functions
   that are not known are legal Python that is not affine: NotAffineError. What is outside the language altogether is a
   LanguageError.
 """
@@ -22,8 +22,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 
-import numpy as np
-
 from polyml.errors import LanguageError
 from polyml.frontend import name_resolution, syntax
 from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
@@ -34,6 +32,7 @@ from polyml.frontend.parsing.allocations import alloc
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
+from polyml.frontend.parsing.for_loops import ForLoopParser
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
@@ -108,6 +107,7 @@ class _FunctionParser:
         self._attributes = values.keys()
         self.expressions.locals |= self._attributes
         self._assignments = AssignmentParser(self.expressions)
+        self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree)
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
     def kernel(self) -> syntax.Kernel:
@@ -256,7 +256,7 @@ class _FunctionParser:
     def _made(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
         match stmt:
             case ast.For():
-                return self._for(stmt)
+                return self._loops.loop(stmt)
             case ast.If():
                 return self._if(stmt)
             case ast.Assign(targets=targets, value=value):
@@ -286,77 +286,6 @@ class _FunctionParser:
         raise self.expressions.error(stmt, f"{spelled(stmt)} is not part of the language", _STATEMENTS)
 
     # Control
-
-    def _for(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
-        if isinstance(stmt.target, ast.Name) and isinstance(stmt.iter, ast.Name) and self.expressions.is_local(stmt.iter):
-            return self._for_rows(stmt)
-        if not isinstance(stmt.target, ast.Name):
-            raise self.expressions.not_affine(stmt.target, "a loop with this target is not static control", _RANGES, "PML-F008")
-        if not isinstance(stmt.iter, ast.Call) or self.expressions.value(stmt.iter.func) is not range:
-            raise self.expressions.not_affine(
-                stmt.iter, "a loop over something that is not a range is not static control", _RANGES, "PML-F008"
-            )
-        start, stop, step = self._range(stmt.iter)
-        var, outer = stmt.target.id, self.expressions.renamed
-        if var in self._assignments.loops:
-            if var != "_":
-                raise self.expressions.error(
-                    stmt.target,
-                    f"`{var}` is the variable of a loop around this one",
-                    "a variable of its own for each nested loop",
-                )
-            self.expressions.renamed = {**outer, var: self.expressions.fresh("_")}
-        self._assignments.loops.append(var)
-        body = self._body(stmt.body)
-        self._assignments.loops.pop()
-        name, self.expressions.renamed = self.expressions.renamed.get(var, var), outer
-        loop = syntax.For(name, start, stop, step, body, loc=self._text.loc(stmt, stmt.iter))
-        return (loop, *self._body(stmt.orelse))
-
-    def _for_rows(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
-        """Returns the statements for `for row in A`: a loop over the first dimension of A, which begins with `row = A[index]`."""
-        array, loc = self.expressions.array(stmt.iter), self._text.loc(stmt, stmt.iter)
-        bound = {n.id for part in stmt.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if (
-            isinstance(stmt.iter, ast.Name) and stmt.iter.id in bound
-        ):  # the loop goes over the rows of the array that the name stood for before
-            rows = syntax.Name(self.expressions.fresh("_rows"), loc=loc)
-            self.expressions.before.append(syntax.Assign(rows, syntax.Name(array, loc=loc), loc=loc))
-            array = rows.name
-        index = syntax.Name(self.expressions.fresh("_row"), loc=loc)
-        row = syntax.Part(syntax.Name(array, loc=loc), (index,), loc=loc)
-        self._assignments.loops.append(index.name)
-        first = syntax.Assign(self._assignments.local(stmt.target), row, loc=loc)
-        body = (first, *self._body(stmt.body))
-        self._assignments.loops.pop()
-        size = syntax.Shape(array, 0, loc=loc)
-        loop = syntax.For(index.name, syntax.Const(0, loc=loc), size, 1, body, loc=loc)
-        return (loop, *self._body(stmt.orelse))
-
-    def _range(self, call: ast.Call) -> tuple[syntax.Expr, syntax.Expr, int]:
-        self.expressions.no_keywords(call, "range")
-        if not 1 <= len(call.args) <= 3:
-            raise self.expressions.error(
-                call,
-                f"range takes 1 to 3 numbers, not {len(call.args)}",
-                "range(stop), range(start, stop), range(start, stop, step)",
-            )
-        values = [self.expressions.expr(a) for a in call.args]
-        if len(values) == 1:
-            return syntax.Const(0, loc=self._text.loc(call)), values[0], 1
-        return values[0], values[1], self._step(call.args[2], values[2]) if len(values) == 3 else 1
-
-    def _step(self, node: ast.expr, value: syntax.Expr) -> int:
-        step = constant(value)
-        if isinstance(value, syntax.Const) and isinstance(value.value, np.integer):
-            step = int(value.value)
-        if type(step) is not int or step == 0:
-            raise self.expressions.error(
-                node,
-                "the step of a range must be a constant that is not zero",
-                "a literal, or a global or closure value that is an int",
-            )
-        return step
 
     def _if(self, stmt: ast.If) -> Sequence[syntax.Stmt]:
         condition = self.expressions.expr(stmt.test)

@@ -104,7 +104,22 @@ kernel.py:3:5: error: this never runs: it stands after return
 """,
     ),
     Case(
-        "for over two arrays",
+        "for over what a function makes of arrays",
+        """
+def f(A):
+    for a in map(abs, A):
+        pass
+""",
+        NotAffineError,
+        """
+kernel.py:2:14: error: a loop over something that is neither a range nor an array is not static control
+          for a in map(abs, A):
+                   ^^^^^^^^^^^
+  note: polyml compiles: loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out
+""",
+    ),
+    Case(
+        "one name for two arrays",
         """
 def f(A):
     for a in zip(A, A):
@@ -112,25 +127,10 @@ def f(A):
 """,
         NotAffineError,
         """
-kernel.py:2:14: error: a loop over something that is not a range is not static control
+kernel.py:2:9: error: a loop whose variable is a tuple
           for a in zip(A, A):
-                   ^^^^^^^^^
-  note: polyml compiles: `for i in range(...)`
-""",
-    ),
-    Case(
-        "enumerate",
-        """
-def f(A):
-    for i, a in enumerate(A):
-        pass
-""",
-        NotAffineError,
-        """
-kernel.py:2:9: error: a loop with this target is not static control
-          for i, a in enumerate(A):
-              ^^^^
-  note: polyml compiles: `for i in range(...)`
+              ^
+  note: polyml compiles: loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out
 """,
     ),
     Case(
@@ -200,6 +200,7 @@ def f(A):
     for i in range(3):
         for i in range(4):
             A[i] = 0
+        A[i] = 1
 """,
         LanguageError,
         """

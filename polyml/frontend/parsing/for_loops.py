@@ -1,0 +1,298 @@
+"""`for` loops: over a range, over arrays, and over what `enumerate`, `zip` and `reversed` make of these.
+
+    for i, (a, b) in enumerate(zip(A, B)):          for i in range(min(len(A), len(B))):
+        ...                                             a = A[i]
+                                                        b = B[i]
+                                                        ...
+
+A loop over a tuple or list that is written out becomes its body, once for each part.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+
+from polyml.frontend import syntax
+from polyml.frontend.captures import MISSING
+from polyml.frontend.constant_folding import constant
+from polyml.frontend.parsing.assignments import AssignmentParser
+from polyml.frontend.parsing.expression_parser import ExpressionParser
+from polyml.source import Loc
+
+MOST_PARTS = 32  # of a tuple that is written out, for each of which a loop's body is there once
+_ITERABLES = "loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out"
+
+Value = Union[syntax.Expr, tuple["Value", ...]]  # what a loop's target gets
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Elements are what a loop goes over.
+
+    length: how many they are; none where it is negative
+    value: returns an element, given its number
+    in_both_directions: whether `reversed` takes it
+    """
+
+    length: syntax.Expr
+    value: Callable[[syntax.Expr], Value]
+    in_both_directions: bool = True
+
+
+class ForLoopParser:
+    """A ForLoopParser turns the loops of one function into statements of `syntax`.
+
+    body: returns the statements that a block becomes
+    function: the function's syntax tree
+    """
+
+    def __init__(
+        self,
+        expressions: ExpressionParser,
+        assignments: AssignmentParser,
+        body: Callable[[Sequence[ast.stmt]], tuple[syntax.Stmt, ...]],
+        function: ast.FunctionDef,
+    ):
+        self._expressions, self._assignments, self._body, self._function = expressions, assignments, body, function
+        self._around: list[ast.For] = []
+
+    def loop(self, stmt: ast.For) -> tuple[syntax.Stmt, ...]:
+        """Returns the statements that a loop becomes."""
+        self._around.append(stmt)
+        made = self._made(stmt)
+        self._around.pop()
+        return (*made, *self._body(stmt.orelse))
+
+    def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
+        if isinstance(stmt.iter, (ast.Tuple, ast.List)):
+            return self._over_parts(stmt, stmt.iter)
+        called = self._called(stmt.iter)
+        if called is range and isinstance(stmt.target, ast.Name):
+            return (self._over_range(stmt, stmt.target, stmt.iter),)
+        return (self._over_elements(stmt, self._elements(stmt.iter, self._bound(stmt))),)
+
+    def _called(self, node: ast.expr) -> object:
+        """Returns the function that a node calls; MISSING where it is no call of one that is known."""
+        return self._expressions.value(node.func) if isinstance(node, ast.Call) else MISSING
+
+    def _over_range(self, stmt: ast.For, target: ast.Name, call: ast.expr) -> syntax.For:
+        start, stop, step = self._range(call)
+        var, outer = target.id, self._expressions.renamed
+        if var in self._assignments.loops:
+            if not self._is_only_inside(var):
+                raise self._expressions.error(
+                    target, f"`{var}` is the variable of a loop around this one", "a variable of its own for each nested loop"
+                )
+            self._expressions.renamed = {**outer, var: self._expressions.fresh("_" if var == "_" else f"{var}_")}
+        self._assignments.loops.append(var)
+        body = self._body(stmt.body)
+        self._assignments.loops.pop()
+        name, self._expressions.renamed = self._expressions.renamed.get(var, var), outer
+        return syntax.For(name, start, stop, step, body, loc=self._expressions.text.loc(stmt, stmt.iter))
+
+    def _is_only_inside(self, var: str) -> bool:
+        """Returns whether nothing behind the innermost loop reads its variable, which is that of a loop around it as well: there it
+        would have the inner loop's last value.
+        """
+        inner = self._around[-1]
+        outer = next(loop for loop in self._around if isinstance(loop.target, ast.Name) and loop.target.id == var)
+        return all(
+            _begin(outer) <= _begin(node) <= (inner.end_lineno, inner.end_col_offset)
+            for node in ast.walk(self._function)
+            if isinstance(node, ast.Name) and node.id == var and isinstance(node.ctx, ast.Load)
+        )
+
+    def _over_elements(self, stmt: ast.For, elements: Elements) -> syntax.For:
+        """Returns the loop over all elements, which begins with the assignments to the loop's target."""
+        loc = self._expressions.text.loc(stmt, stmt.iter)
+        target, name = stmt.target, self._number_of(stmt, elements)
+        index = syntax.Name(self._expressions.renamed.get(name, name) if name else self._expressions.fresh("_row"), loc=loc)
+        value = elements.value(index)
+        if name and isinstance(target, ast.Tuple) and isinstance(value, tuple):
+            target, value = ast.Tuple(target.elts[1:], ast.Store()), value[1:]
+        self._assignments.loops.append(name or index.name)
+        body = (*self._bind(target, value, loc), *self._body(stmt.body))
+        self._assignments.loops.pop()
+        return syntax.For(index.name, syntax.Const(0, loc=loc), elements.length, 1, body, loc=loc)
+
+    def _number_of(self, stmt: ast.For, elements: Elements) -> str:
+        """Returns the first name of a loop's target where it is the number of the element and the body leaves it so, which may be
+        the loop's variable; "" where it is something else.
+        """
+        number = syntax.Name("", loc=None)
+        value = elements.value(number)
+        first = stmt.target.elts[0] if isinstance(stmt.target, ast.Tuple) and stmt.target.elts else None
+        if not isinstance(value, tuple) or value[0] is not number or not isinstance(first, ast.Name):
+            return ""
+        stores = sum(isinstance(n, ast.Name) and n.id == first.id and isinstance(n.ctx, ast.Store) for n in ast.walk(stmt))
+        return first.id if stores == 1 and first.id not in self._assignments.loops else ""
+
+    def _bind(self, target: ast.expr, value: Value, loc: Loc) -> list[syntax.Stmt]:
+        """Returns the assignments of an element to a loop's target, which may be a tuple of targets."""
+        if not isinstance(value, tuple):
+            if isinstance(target, (ast.Tuple, ast.List)):
+                raise self._expressions.not_affine(target, "an element of an array that is unpacked", _ITERABLES, "PML-F008")
+            return [syntax.Assign(self._assignments.local(target), value, loc=loc)]
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            raise self._expressions.not_affine(target, "a loop whose variable is a tuple", _ITERABLES, "PML-F008")
+        if len(target.elts) != len(value):
+            raise self._expressions.error(
+                target, f"{len(value)} values for {len(target.elts)} targets", "as many values as targets"
+            )
+        return [made for each, part in zip(target.elts, value) for made in self._bind(each, part, loc)]
+
+    def _over_parts(self, stmt: ast.For, parts: ast.Tuple | ast.List) -> list[syntax.Stmt]:
+        """Returns the loop's body for each part of a tuple that is written out."""
+        if len(parts.elts) > MOST_PARTS:
+            raise self._expressions.not_affine(parts, f"a loop over {len(parts.elts)} values", f"at most {MOST_PARTS}", "PML-F008")
+        bound = self._bound(stmt)
+        values = [self._part(part, bound) for part in parts.elts]
+        loc, made = self._expressions.text.loc(stmt, stmt.iter), []
+        for value in values:
+            made += [*self._bind(stmt.target, value, loc), *self._body(stmt.body)]
+        return made
+
+    def _part(self, node: ast.expr, bound: set[str]) -> Value:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(self._part(part, bound) for part in node.elts)
+        return self._held(self._expressions.expr(node), bound)
+
+    def _elements(self, node: ast.expr, bound: set[str]) -> Elements:
+        """Returns what a loop over a node goes over.
+
+        bound: the names that the loop binds, which may stand for something else before it
+        """
+        called = self._called(node)
+        if isinstance(node, ast.Call) and called in (range, enumerate, zip, reversed):
+            if any(isinstance(argument, ast.Starred) for argument in node.args) or node.keywords and called is not enumerate:
+                raise self._refused(node)
+            if called is range:
+                return self._numbers(*self._range(node), bound)
+            if called is enumerate:
+                return self._numbered(node, bound)
+            if called is reversed and len(node.args) == 1:
+                return self._reversed(self._elements(node.args[0], bound), node)
+            if called is zip and node.args:
+                return self._together([self._elements(argument, bound) for argument in node.args])
+        is_array = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
+        if not is_array or not self._expressions.is_local(node):
+            raise self._refused(node)
+        return self._rows(node, bound)
+
+    def _refused(self, node: ast.expr) -> Exception:
+        what = "a loop over something that is neither a range nor an array is not static control"
+        return self._expressions.not_affine(node, what, _ITERABLES, "PML-F008")
+
+    def _rows(self, node: ast.expr, bound: set[str]) -> Elements:
+        """Returns the elements of an array, or its rows where it has several dimensions."""
+        array, loc = self._expressions.array_expr(node), self._expressions.text.loc(node)
+        if not isinstance(array, syntax.Name) or array.name in bound:
+            name = syntax.Name(self._expressions.fresh("_rows"), loc=loc)
+            self._expressions.before.append(syntax.Assign(name, array, loc=loc))
+            array = name
+        length = syntax.Shape(array.name, 0, loc=loc)
+        return Elements(length, lambda number: syntax.Part(array, (number,), loc=loc))
+
+    def _numbers(self, start: syntax.Expr, stop: syntax.Expr, step: int, bound: set[str]) -> Elements:
+        """Returns the numbers of a range."""
+        start, stop, loc = self._held(start, bound), self._held(stop, bound), start.loc
+        length = stop if _is(start, 0) else syntax.Binary("-", stop, start, loc=loc)
+        if step != 1:
+            far = length if step > 0 else syntax.Unary("-", length, loc=loc)
+            rounded = syntax.Binary("+", far, syntax.Const(abs(step) - 1, loc=loc), loc=loc)
+            length = syntax.Binary("//", rounded, syntax.Const(abs(step), loc=loc), loc=loc)
+
+        def value(number: syntax.Expr) -> syntax.Expr:
+            moved = number if step == 1 else syntax.Binary("*", number, syntax.Const(step, loc=loc), loc=loc)
+            return moved if _is(start, 0) else syntax.Binary("+", start, moved, loc=loc)
+
+        return Elements(length, value)
+
+    def _numbered(self, call: ast.Call, bound: set[str]) -> Elements:
+        """Returns what `enumerate` makes of elements."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "start")]
+        if len(call.args) not in (1, 2) or len(given) != len(call.args) + len(call.keywords) or len(given) > 2:
+            raise self._refused(call)
+        elements = self._elements(given[0], bound)
+        first = self._held(self._expressions.expr(given[1]), bound) if len(given) == 2 else syntax.Const(0, loc=elements.length.loc)
+
+        def value(number: syntax.Expr) -> Value:
+            return (number if _is(first, 0) else syntax.Binary("+", first, number, loc=first.loc), elements.value(number))
+
+        return Elements(elements.length, value, in_both_directions=False)
+
+    def _reversed(self, elements: Elements, call: ast.Call) -> Elements:
+        if not elements.in_both_directions:
+            raise self._refused(call)
+        loc = elements.length.loc
+        last = syntax.Binary("-", elements.length, syntax.Const(1, loc=loc), loc=loc)
+        return Elements(
+            elements.length, lambda number: elements.value(syntax.Binary("-", last, number, loc=loc)), in_both_directions=False
+        )
+
+    def _together(self, each: Sequence[Elements]) -> Elements:
+        """Returns what `zip` makes of several elements: as many as the shortest of them has."""
+        length = each[0].length
+        for elements in each[1:]:
+            length = syntax.Binary("min", length, elements.length, loc=length.loc)
+        return Elements(length, lambda number: tuple(elements.value(number) for elements in each), in_both_directions=False)
+
+    def _bound(self, stmt: ast.For) -> set[str]:
+        """Returns the names in the kernel of what a loop binds."""
+        names = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return {self._expressions.renamed.get(name, name) for name in names}
+
+    def _held(self, value: syntax.Expr, bound: set[str]) -> syntax.Expr:
+        """Returns a value that is computed before the loop: as it is, where the loop cannot change it, else a name for it."""
+        if isinstance(value, syntax.Const):
+            return value
+        if (
+            isinstance(value, syntax.Name)
+            and value.name not in bound
+            or isinstance(value, syntax.Shape)
+            and value.array not in bound
+        ):
+            return value
+        name = syntax.Name(self._expressions.fresh("_held"), loc=value.loc)
+        self._expressions.before.append(syntax.Assign(name, value, loc=value.loc))
+        return name
+
+    def _range(self, call: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int]:
+        """Returns the start, the stop and the step of a range."""
+        assert isinstance(call, ast.Call)
+        self._expressions.no_keywords(call, "range")
+        if not 1 <= len(call.args) <= 3:
+            raise self._expressions.error(
+                call,
+                f"range takes 1 to 3 numbers, not {len(call.args)}",
+                "range(stop), range(start, stop), range(start, stop, step)",
+            )
+        values = [self._expressions.expr(a) for a in call.args]
+        if len(values) == 1:
+            return syntax.Const(0, loc=self._expressions.text.loc(call)), values[0], 1
+        return values[0], values[1], self._step(call.args[2], values[2]) if len(values) == 3 else 1
+
+    def _step(self, node: ast.expr, value: syntax.Expr) -> int:
+        step = constant(value)
+        if isinstance(value, syntax.Const) and isinstance(value.value, np.integer):
+            step = int(value.value)
+        if type(step) is not int or step == 0:
+            raise self._expressions.error(
+                node,
+                "the step of a range must be a constant that is not zero",
+                "a literal, or a global or closure value that is an int",
+            )
+        return step
+
+
+def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _is(value: syntax.Expr, number: int) -> bool:
+    return isinstance(value, syntax.Const) and type(value.value) is int and value.value == number
