@@ -71,17 +71,19 @@ class ForLoopParser:
     def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
         if isinstance(stmt.iter, (ast.Tuple, ast.List)):
             return self._over_parts(stmt, stmt.iter)
-        called = self._called(stmt.iter)
-        if called is range and isinstance(stmt.target, ast.Name):
-            return (self._over_range(stmt, stmt.target, stmt.iter),)
+        if isinstance(stmt.target, ast.Name) and self._called(stmt.iter) is range:
+            return (self._over_range(stmt, stmt.target, self._range(stmt.iter)),)
+        if isinstance(stmt.target, ast.Name) and (numbers := self._backwards(stmt.iter)) is not None:
+            return (self._over_range(stmt, stmt.target, numbers),)
         return (self._over_elements(stmt, self._elements(stmt.iter, self._bound(stmt))),)
 
     def _called(self, node: ast.expr) -> object:
         """Returns the function that a node calls; MISSING where it is no call of one that is known."""
         return self._expressions.value(node.func) if isinstance(node, ast.Call) else MISSING
 
-    def _over_range(self, stmt: ast.For, target: ast.Name, call: ast.expr) -> syntax.For:
-        start, stop, step = self._range(call)
+    def _over_range(self, stmt: ast.For, target: ast.Name, numbers: tuple[syntax.Expr, syntax.Expr, int]) -> syntax.For:
+        """Returns the loop over the numbers of a range, given its start, stop and step."""
+        start, stop, step = numbers
         var, outer = target.id, self._expressions.renamed
         if var in self._assignments.loops:
             if not self._is_only_inside(var):
@@ -94,6 +96,22 @@ class ForLoopParser:
         self._assignments.loops.pop()
         name, self._expressions.renamed = self._expressions.renamed.get(var, var), outer
         return syntax.For(name, start, stop, step, body, loc=self._expressions.text.loc(stmt, stmt.iter))
+
+    def _backwards(self, node: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int] | None:
+        """Returns the range that has the numbers of another one from the last to the first, for `reversed(range(...))`; None for any
+        other node.
+        """
+        if self._called(node) is not reversed or not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
+            return None
+        if self._called(node.args[0]) is not range:
+            return None
+        start, stop, step = self._range(node.args[0])
+        loc, sign = start.loc, 1 if step > 0 else -1
+        last: syntax.Expr = syntax.Binary("-", stop, syntax.Const(sign, loc=loc), loc=loc)
+        if abs(step) != 1:  # the last number that is a whole number of steps behind the first
+            steps = syntax.Binary("//", syntax.Binary("-", last, start, loc=loc), syntax.Const(step, loc=loc), loc=loc)
+            last = syntax.Binary("+", start, syntax.Binary("*", steps, syntax.Const(step, loc=loc), loc=loc), loc=loc)
+        return last, syntax.Binary("-", start, syntax.Const(sign, loc=loc), loc=loc), -step
 
     def _is_only_inside(self, var: str) -> bool:
         """Returns whether nothing behind the innermost loop reads its variable, which is that of a loop around it as well: there it
@@ -172,7 +190,7 @@ class ForLoopParser:
             if any(isinstance(argument, ast.Starred) for argument in node.args) or node.keywords and called is not enumerate:
                 raise self._refused(node)
             if called is range:
-                return self._numbers(*self._range(node), bound)
+                return self._numbers(node, bound)
             if called is enumerate:
                 return self._numbered(node, bound)
             if called is reversed and len(node.args) == 1:
@@ -198,8 +216,12 @@ class ForLoopParser:
         length = syntax.Shape(array.name, 0, loc=loc)
         return Elements(length, lambda number: syntax.Part(array, (number,), loc=loc))
 
-    def _numbers(self, start: syntax.Expr, stop: syntax.Expr, step: int, bound: set[str]) -> Elements:
-        """Returns the numbers of a range."""
+    def _numbers(self, node: ast.Call, bound: set[str]) -> Elements:
+        """Returns the numbers of a range. Those of Python's begin with a number of any integer type, and are ints."""
+        start, stop, step = self._range(node)
+        if not self._is_python_int(start):
+            raise self._refused(node)
+        is_known = self._is_python_int(stop)
         start, stop, loc = self._held(start, bound), self._held(stop, bound), start.loc
         length = stop if _is(start, 0) else syntax.Binary("-", stop, start, loc=loc)
         if step != 1:
@@ -211,7 +233,22 @@ class ForLoopParser:
             moved = number if step == 1 else syntax.Binary("*", number, syntax.Const(step, loc=loc), loc=loc)
             return moved if _is(start, 0) else syntax.Binary("+", start, moved, loc=loc)
 
-        return Elements(length, value)
+        return Elements(length, value, in_both_directions=is_known)
+
+    def _is_python_int(self, value: syntax.Expr) -> bool:
+        """Returns whether a value is one of Python's ints, whatever the arguments are."""
+        match value:
+            case syntax.Const(value=number):
+                return type(number) is int
+            case syntax.Shape():
+                return True
+            case syntax.Name(name=name):
+                return name in {self._expressions.renamed.get(var, var) for var in self._assignments.loops}
+            case syntax.Unary(op="-", operand=operand):
+                return self._is_python_int(operand)
+            case syntax.Binary(op="+" | "-" | "*" | "//" | "%" | "min" | "max", left=left, right=right):
+                return self._is_python_int(left) and self._is_python_int(right)
+        return False
 
     def _numbered(self, call: ast.Call, bound: set[str]) -> Elements:
         """Returns what `enumerate` makes of elements."""
@@ -219,7 +256,12 @@ class ForLoopParser:
         if len(call.args) not in (1, 2) or len(given) != len(call.args) + len(call.keywords) or len(given) > 2:
             raise self._refused(call)
         elements = self._elements(given[0], bound)
-        first = self._held(self._expressions.expr(given[1]), bound) if len(given) == 2 else syntax.Const(0, loc=elements.length.loc)
+        first: syntax.Expr = syntax.Const(0, loc=elements.length.loc)
+        if len(given) == 2:
+            first = self._expressions.expr(given[1])
+            if not self._is_python_int(first):
+                raise self._refused(call)
+            first = self._held(first, bound)
 
         def value(number: syntax.Expr) -> Value:
             return (number if _is(first, 0) else syntax.Binary("+", first, number, loc=first.loc), elements.value(number))

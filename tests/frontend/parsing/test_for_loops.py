@@ -30,11 +30,10 @@ def numbered_from(A, B):
 
 
 def numbered_from_a_name(A, B):
-    n = A.shape[0]
     s = 0.0
-    for i, a in enumerate(A, start=n):
-        n = i
-        s += n * a
+    for i, a in enumerate(A, start=A.shape[0] - 1):
+        A = B
+        s += i * a
     return s
 
 
@@ -182,6 +181,60 @@ def empty(A):
     return s
 
 
+def numbers_up(n, x):
+    s = x * 0
+    for i, j in zip(range(n), range(n)):
+        s = s + i * x
+    return s
+
+
+def numbers_down(n, x):
+    s = x * 0
+    for i in reversed(range(n)):
+        s = s * x + i * x
+    return s
+
+
+def numbers_down_in_steps(n, x):
+    s = x * 0
+    for i in reversed(range(1, n, 4)):
+        s = s * x + i * x
+    for i in reversed(range(n, -3, -5)):
+        s = s * x + i * x
+    return s
+
+
+def pairs_down(n, x):
+    s = x * 0
+    for i, j in zip(range(n), reversed(range(n))):
+        s = s + i * j * x
+    return s
+
+
+def numbered_from_a_number(n, x):
+    s = x * 0
+    for i, j in enumerate(range(n), n):
+        s = s + i * j * x
+    return s
+
+
+@pytest.mark.parametrize("n", [np.int64(7), np.int32(9), 8, 0, 1, -2, 2.5, np.float64(2.0), True])
+@pytest.mark.parametrize(
+    "function", [numbers_up, numbers_down, numbers_down_in_steps, pairs_down, numbered_from_a_number], ids=lambda f: f.__name__
+)
+def test_numbers_are_pythons_whatever_their_limits_are(function, n):
+    def run(called):
+        try:
+            result = called(n, np.float32(0.75))
+            return type(result), float(result)
+        except TypeError as error:
+            return TypeError, str(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert run(polyml.kernel(function, cache=False)) == run(function)
+
+
 def test_nothing_is_done_for_an_empty_array():
     assert polyml.kernel(empty, cache=False, fallback="error")(np.zeros(0)) == 1.0
 
@@ -307,6 +360,25 @@ def test_what_is_not_compiled_runs_as_in_python(function):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert run(polyml.kernel(function, cache=False)) == run(function)
+
+
+def test_a_refused_statement_in_a_loop_over_parts_is_run_by_python(capsys):
+    def told(A):
+        for w in (1.0, 2.0):
+            print(w)
+            for i in range(A.shape[0]):
+                A[i] = A[i] * w + 1.0
+
+    wanted, got = np.ones(100), np.ones(100)
+    told(wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = polyml.kernel(told, cache=False)
+        for _ in range(5):
+            got[:] = 1.0
+            kernel(got)
+    np.testing.assert_array_equal(got, wanted)
+    assert capsys.readouterr().out == "1.0\n2.0\n" * 6
 
 
 def test_a_loop_that_numbers_elements_has_the_name_of_the_number():
