@@ -358,6 +358,15 @@ class _Writer:
         )
         self.emit(head)
         self.emit(f"{INDENT}{name} = {name} + {value}")
+        if self.rng.random() < 0.5:
+            whole = [
+                f"max({a})",
+                f"min({a}[1:]) - max({b} * 2)",
+                f"any(u > 1 for u in {a})",
+                f"all({a} > {b}[0])",
+                f"any([u < v for u, v in zip({a}, {b})])",
+            ]
+            self.emit(f"{name} = {name} + {self.rng.choice(whole)}")
         self.numbers.append(name)
 
     def try_(self) -> None:

@@ -94,6 +94,8 @@ class Lowering(LoopBuilder):
                 self._alloc(stmt)
             case syntax.Return():
                 self._return(stmt)
+            case syntax.Require():
+                self.out.append(dataclasses.replace(stmt, condition=self.number(stmt.condition)))
             case _:
                 self.out.append(stmt)
 

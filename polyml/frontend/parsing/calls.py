@@ -16,6 +16,7 @@ from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, python_function
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
+from polyml.frontend.parsing.builtin_reductions import REDUCTIONS
 from polyml.frontend.parsing.names import NameLookup
 from polyml.frontend.parsing.source_text import FunctionText
 
@@ -47,6 +48,7 @@ class CallParser(NameLookup, ABC):
     before: a list of statements that must run before the one that is parsed, such as those of an inlined function
     inline: is called with the call of a Python function; adds the function's statements to `before`, and returns its results
     allocate: is called with a call such as np.zeros(n) inside an expression; returns the name of the allocated array
+    reduce: is called with a call such as sum(A); returns the name of its result, or None where it is something else
     """
 
     def __init__(
@@ -56,10 +58,11 @@ class CallParser(NameLookup, ABC):
         taken: set[str],
         inline: Callable[[ast.Call], Inlined],
         allocate: Callable[[ast.Call], syntax.Name],
+        reduce: Callable[[ast.Call], syntax.Name | None],
     ):
         super().__init__(function, text, taken)
         self.before: list[syntax.Stmt] = []
-        self._inline, self._allocate = inline, allocate
+        self._inline, self._allocate, self._reduce = inline, allocate, reduce
         self._lazy = 0  # how many `and` and `or` are around whose operand may not be evaluated
 
     @abstractmethod
@@ -94,6 +97,14 @@ class CallParser(NameLookup, ABC):
             if self._lazy:
                 raise self.not_affine(node, "an array that is made only where `and` or `or` needs it", "arrays made before")
             return self._allocate(node)
+        if function in REDUCTIONS and len(node.args) == 1:
+            if self._lazy:
+                raise self.not_affine(
+                    node, f"`{name}` of a sequence where `and` or `or` needs it alone", "results that are computed before"
+                )
+            result = self._reduce(node)
+            if result is not None:
+                return result
         special = self._special(function)
         known = lookup(elementwise_functions.FUNCTIONS, function)
         if special is None and known is None:
@@ -253,9 +264,12 @@ class CallParser(NameLookup, ABC):
 
     def _extremum(self, node: ast.Call) -> syntax.Expr:
         name = "min" if self.value(node.func) is min else "max"
-        if len(node.args) < 2:
-            raise self.error(node, f"{name} takes two or more numbers in a kernel", f"`{name}(a, b)`")
-        result, *rest = map(self.expr, node.args)
+        [*args] = node.args
+        if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
+            args = args[0].elts
+        if len(args) < 2:
+            raise self.error(node, f"{name} takes an array, or two or more numbers, in a kernel", f"`{name}(A)`, `{name}(a, b)`")
+        result, *rest = map(self.expr, args)
         for operand in rest:
             result = syntax.Binary(name, result, operand, loc=self.text.loc(node))
         return result

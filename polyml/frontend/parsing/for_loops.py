@@ -197,10 +197,14 @@ class ForLoopParser:
                 return self._reversed(self._elements(node.args[0], bound), node)
             if called is zip and node.args:
                 return self._together([self._elements(argument, bound) for argument in node.args])
-        is_array = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
-        if not is_array or not self._expressions.is_local(node):
+        is_part = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
+        is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) or called is not MISSING and self._is_numpy(node)
+        if not (is_computed or (is_part or isinstance(node, ast.Call)) and self._expressions.is_local(node)):
             raise self._refused(node)
         return self._rows(node, bound)
+
+    def _is_numpy(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._expressions.is_numpy(node.func)
 
     def _refused(self, node: ast.expr) -> Exception:
         what = "a loop over something that is neither a range nor an array is not static control"

@@ -28,8 +28,8 @@ from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import inlining, single_exit
-from polyml.frontend.parsing.allocations import alloc
-from polyml.frontend.parsing.assignments import AssignmentParser
+from polyml.frontend.parsing.assignments import AssignmentParser, alloc
+from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
@@ -102,7 +102,7 @@ class _FunctionParser:
         if values:  # lifted parts get these attributes as arguments
             self._text = replace(self._text, tree=AttributeReplacer(values).visit(copy.deepcopy(self._text.tree)))
         self.expressions: ExpressionParser = ExpressionParser(
-            function, self._text, caller.expressions.taken if caller else taken, self._inlined, self._allocated
+            function, self._text, caller.expressions.taken if caller else taken, self._inlined, self._allocated, self._reduced
         )
         self._attributes = values.keys()
         self.expressions.locals |= self._attributes
@@ -308,7 +308,7 @@ class _FunctionParser:
             return syntax.Return(result.values, result.is_tuple, loc=loc)
         return syntax.Return((self.expressions.expr(value),), False, loc=loc)
 
-    # Assignments
+    # Parts of expressions that are statements
 
     def _allocated(self, call: ast.Call) -> syntax.Name:
         """Returns the name of an array that is allocated inside an expression; its Alloc is added before the statement."""
@@ -316,3 +316,23 @@ class _FunctionParser:
         made = alloc(self.expressions, self.expressions.fresh("_new"), call, loc)
         self.expressions.before.append(made)
         return syntax.Name(made.name, loc=loc)
+
+    def _reduced(self, call: ast.Call) -> syntax.Name | None:
+        """Returns the name of the result of a call such as sum(A), whose loops are added before the statement; None where it is no such
+        call.
+        """
+        found = reduction(call, self.expressions.value(call.func), self.expressions.fresh)
+        if found is None:
+            return None
+        made = [*found.before, *found.statements]
+        self.expressions.locals |= {
+            n.id for stmt in made for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        first, loc = self._first, self._text.loc(call)
+        self.expressions.before += self._body(found.before)
+        if found.needed:
+            least = syntax.Compare(">", syntax.Shape(found.needed, 0, loc=loc), syntax.Const(0, loc=loc), loc=loc)
+            self.expressions.before.append(syntax.Require(least, f"an array without elements in `{ast.unparse(call)}`", loc=loc))
+        self.expressions.before += self._body(found.statements)
+        self._first = first
+        return syntax.Name(found.result, loc=loc)

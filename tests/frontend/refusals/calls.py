@@ -108,14 +108,14 @@ kernel.py:2:16: error: unpacking with * is not part of the language
         "min of one",
         """
 def f(A):
-    A[0] = min(A)
+    A[0] = min((A[0],))
 """,
         LanguageError,
         """
-kernel.py:2:12: error: min takes two or more numbers in a kernel
-          A[0] = min(A)
-                 ^^^^^^
-  note: accepted: `min(a, b)`
+kernel.py:2:12: error: min takes an array, or two or more numbers, in a kernel
+          A[0] = min((A[0],))
+                 ^^^^^^^^^^^^
+  note: accepted: `min(A)`, `min(a, b)`
 """,
     ),
     Case(
