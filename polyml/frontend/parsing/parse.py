@@ -328,11 +328,15 @@ class _FunctionParser:
         self.expressions.locals |= {
             n.id for stmt in made for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
-        first, loc = self._first, self._text.loc(call)
-        self.expressions.before += self._body(found.before)
-        if found.needed:
-            least = syntax.Compare(">", syntax.Shape(found.needed, 0, loc=loc), syntax.Const(0, loc=loc), loc=loc)
-            self.expressions.before.append(syntax.Require(least, f"an array without elements in `{ast.unparse(call)}`", loc=loc))
-        self.expressions.before += self._body(found.statements)
-        self._first = first
+        first, collects, loc = self._first, self._collects, self._text.loc(call)
+        self._collects = False  # what is refused is refused for the statement that the call is in
+        try:
+            self.expressions.before += self._body(found.before)
+            if found.needed:
+                least = syntax.Compare(">", syntax.Shape(found.needed, 0, loc=loc), syntax.Const(0, loc=loc), loc=loc)
+                what = f"an array without elements in `{ast.unparse(call)}`"
+                self.expressions.before.append(syntax.Require(least, what, loc=loc))
+            self.expressions.before += self._body(found.statements)
+        finally:
+            self._first, self._collects = first, collects
         return syntax.Name(found.result, loc=loc)

@@ -118,6 +118,28 @@ def test_sums_of_generators_are_compiled_where_they_are_additions():
         assert polyml.kernel(sum_of_generator, cache=False)(np.arange(6.0)) == wanted
 
 
+def refused_inside(A):
+    s = sum(map(abs, A))
+    for i in range(A.shape[0]):
+        A[i] = A[i] * s
+    t = any(print(a) for a in A)
+    for i in range(A.shape[0]):
+        A[i] = A[i] + 1.0
+    return s, t
+
+
+def test_what_is_refused_is_the_statement(capsys):
+    wanted, got = np.array([2.0, -3.0, 1.0]), np.array([2.0, -3.0, 1.0])
+    right = refused_inside(wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = polyml.kernel(refused_inside, cache=False)
+        assert kernel(got) == right
+    np.testing.assert_array_equal(got, wanted)
+    assert len([*kernel.compiled_parts()]) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
 def lazily(A):
     return A[0] > 1 and any(A > 2)
 
