@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-REDUCTIONS = (sum, any, all, min, max)
+_REDUCTIONS = (sum, any, all, min, max)
 COMPENSATES = sys.version_info >= (3, 12)  # sum() of Python's floats, which a generator may have, then is more than additions
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -25,7 +25,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 @dataclass(frozen=True)
 class BuiltinReduction:
-    """A BuiltinReduction is the call of one of REDUCTIONS as statements.
+    """A BuiltinReduction is the call of one of these functions as statements.
 
     before: what runs first
     statements: what runs then
@@ -39,8 +39,13 @@ class BuiltinReduction:
     needed: str = ""
 
 
+def is_reduction(function: object) -> bool:
+    """Returns whether an object is one of these functions; it may be any object, and is not compared with `==`."""
+    return any(function is each for each in _REDUCTIONS)
+
+
 def reduction(call: ast.Call, function: object, fresh: Callable[[str], str]) -> BuiltinReduction | None:
-    """Returns the call of one of REDUCTIONS as statements. None is returned for calls that are something else: of several operands,
+    """Returns the call of one of these functions as statements. None is returned for calls that are something else: of several operands,
     with options, and of generators that may have no elements, or whose floats are added up in a way of Python's own.
 
     fresh: returns a name, made of a stem, that the kernel does not use

@@ -16,7 +16,7 @@ from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, python_function
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
-from polyml.frontend.parsing.builtin_reductions import REDUCTIONS
+from polyml.frontend.parsing.builtin_reductions import is_reduction
 from polyml.frontend.parsing.names import NameLookup
 from polyml.frontend.parsing.source_text import FunctionText
 
@@ -97,7 +97,7 @@ class CallParser(NameLookup, ABC):
             if self._lazy:
                 raise self.not_affine(node, "an array that is made only where `and` or `or` needs it", "arrays made before")
             return self._allocate(node)
-        if function in REDUCTIONS and len(node.args) == 1:
+        if is_reduction(function) and len(node.args) == 1:
             if self._lazy:
                 raise self.not_affine(
                     node, f"`{name}` of a sequence where `and` or `or` needs it alone", "results that are computed before"

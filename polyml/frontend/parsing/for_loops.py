@@ -24,6 +24,7 @@ from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.source import Loc
 
+_OF_ELEMENTS = (range, enumerate, zip, reversed)
 MOST_PARTS = 32  # of a tuple that is written out, for each of which a loop's body is there once
 _ITERABLES = "loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out"
 
@@ -186,7 +187,7 @@ class ForLoopParser:
         bound: the names that the loop binds, which may stand for something else before it
         """
         called = self._called(node)
-        if isinstance(node, ast.Call) and called in (range, enumerate, zip, reversed):
+        if isinstance(node, ast.Call) and any(called is each for each in _OF_ELEMENTS):
             if any(isinstance(argument, ast.Starred) for argument in node.args) or node.keywords and called is not enumerate:
                 raise self._refused(node)
             if called is range:
@@ -198,13 +199,11 @@ class ForLoopParser:
             if called is zip and node.args:
                 return self._together([self._elements(argument, bound) for argument in node.args])
         is_part = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
-        is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) or called is not MISSING and self._is_numpy(node)
+        is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
+        is_computed |= isinstance(node, ast.Call) and self._expressions.is_numpy(node.func)
         if not (is_computed or (is_part or isinstance(node, ast.Call)) and self._expressions.is_local(node)):
             raise self._refused(node)
         return self._rows(node, bound)
-
-    def _is_numpy(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and self._expressions.is_numpy(node.func)
 
     def _refused(self, node: ast.expr) -> Exception:
         what = "a loop over something that is neither a range nor an array is not static control"

@@ -156,8 +156,8 @@ class _Substituter:
         is_condition = value.dtype.kind == "b"
         for later in range(position + 1, len(nodes)):
             node = nodes[later]
-            is_used = any(name in a.read_names for a in _assigns_of(node))
-            writes = {a.array for a in _assigns_of(node)}
+            is_used = any(name in a.read_names for a in all_assigns((node,)))
+            writes = {a.array for a in all_assigns((node,))}
             if is_used:
                 inside_loop = not _is_straight(node)
                 if is_stale or (inside_loop and (not is_condition or self._overlaps(writes, operands | {name}))):
@@ -205,10 +205,6 @@ def _always_reads(node: Node, name: str) -> bool:
     if not isinstance(node, Assign):
         return False
     return any(isinstance(part, Read) and part.array == name and not may for part, may in operations(node.value))
-
-
-def _assigns_of(node: Node) -> Iterable[Assign]:
-    return (node,) if isinstance(node, Assign) else all_assigns(node.body)
 
 
 def _substitute(node: Node, name: str, value: Value) -> Node:

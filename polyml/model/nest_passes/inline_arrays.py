@@ -130,8 +130,8 @@ class _ArrayInliner:
         users, stale = [], False
         for later in range(position + 1, len(nodes)):
             node = nodes[later]
-            here = [a for a in _assigns_of(node) if name in a.read_names]
-            writes = any(a.array in operands for a in _assigns_of(node))
+            here = [a for a in assigns((node,)) if name in a.read_names]
+            writes = any(a.array in operands for a in assigns((node,)))
             if here:
                 if stale or not all(self._fits(read, loops, definition) for read, loops in _uses(node, name, ())):
                     return False
@@ -142,7 +142,7 @@ class _ArrayInliner:
             users += here
         if len(users) != self._reads.get(name, 0) or len(users) > 1 and not _is_cheap(definition.value):
             return False
-        if any(size(a.value) > _SIZE_LIMIT for node in found.values() for a in _assigns_of(node)):
+        if any(size(a.value) > _SIZE_LIMIT for node in found.values() for a in assigns((node,))):
             return False
         for later, node in found.items():
             nodes[later] = node
@@ -203,10 +203,6 @@ def is_heavy(value: Value) -> bool:
 def _is_cheap(value: Value) -> bool:
     operations = [v for v in subvalues(value) if not isinstance(v, (Read, Integer, Truth, syntax.Const))]
     return not is_heavy(value) and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
-
-
-def _assigns_of(node: Node) -> tuple[Assign, ...]:
-    return (node,) if isinstance(node, Assign) else tuple(assigns(node.body))
 
 
 def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read, tuple[Loop, ...]]]:

@@ -87,22 +87,22 @@ class _Placer:
         if not isinstance(definition, Assign):
             return
         name = definition.array
-        uses = [k for k in range(first + 1, len(nodes)) if name in nodes[k].uses]
-        if name in definition.read_names or not uses:
+        places = [k for k in range(first + 1, len(nodes)) if name in nodes[k].uses]
+        if name in definition.read_names or not places:
             return
-        final = nodes[uses[-1]]
+        final = nodes[places[-1]]
         if not isinstance(final, Assign) or name not in final.read_names or final.may or not final.subscripts:
             return
         if self.arrays[final.array].element != self.arrays[name].element or self._is_used_elsewhere(nodes, first, name):
             return
-        between = nodes[first + 1 : uses[-1]]
+        between = nodes[first + 1 : places[-1]]
         if not any(isinstance(node, Loop) for node in between):
             return
         if not all(never_touches(node, final, context) for node in between):
             return
         if not _reads_never_touch(final.value, final, context):
             return
-        for k in range(first, uses[-1] + 1):
+        for k in range(first, places[-1] + 1):
             nodes[k] = in_element(nodes[k], name, final)
 
     def _is_used_elsewhere(self, nodes: list[Node], first: int, name: str) -> bool:

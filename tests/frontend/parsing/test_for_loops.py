@@ -381,6 +381,25 @@ def test_a_refused_statement_in_a_loop_over_parts_is_run_by_python(capsys):
     assert capsys.readouterr().out == "1.0\n2.0\n" * 6
 
 
+CALLED = np.ones(3)
+
+
+def over_the_call_of_an_array(A):
+    for a in CALLED(A):
+        A[0] = a
+
+
+def with_the_call_of_an_array(A):
+    A[0] = CALLED(A)
+
+
+@pytest.mark.parametrize("function", [over_the_call_of_an_array, with_the_call_of_an_array], ids=lambda f: f.__name__)
+def test_what_is_called_may_be_any_object(function):
+    with warnings.catch_warnings(), pytest.raises((TypeError, LanguageError)):
+        warnings.simplefilter("ignore")
+        polyml.kernel(function, cache=False)(np.ones(3))
+
+
 def test_a_loop_that_numbers_elements_has_the_name_of_the_number():
     loop = parse(scaled).body[0]
     assert loop.var == "i"
