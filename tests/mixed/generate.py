@@ -358,6 +358,13 @@ class _Writer:
         )
         self.emit(head)
         self.emit(f"{INDENT}{name} = {name} + {value}")
+        if self.rng.random() < 0.3:  # an inner loop takes the name of the outer one, which the next iteration between them may read
+            between = self.rng.random() < 0.5
+            self.emit("for k in range(2):")
+            self.emit(f"{INDENT}for j in range(2):" if between else f"{INDENT}if True:")
+            self.emit(f"{INDENT * 2}{a}[{self.rng.choice(['k', '0'])}] += 0.5")
+            self.emit(f"{INDENT * 2}for k in range(3):")
+            self.emit(f"{INDENT * 3}{b}[k] -= 0.25")
         if self.rng.random() < 0.5:
             whole = [
                 f"max({a})",

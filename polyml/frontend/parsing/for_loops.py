@@ -65,8 +65,10 @@ class ForLoopParser:
     def loop(self, stmt: ast.For) -> tuple[syntax.Stmt, ...]:
         """Returns the statements that a loop becomes."""
         self._around.append(stmt)
-        made = self._made(stmt)
-        self._around.pop()
+        try:
+            made = self._made(stmt)
+        finally:
+            self._around.pop()
         return (*made, *self._body(stmt.orelse))
 
     def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
@@ -115,15 +117,18 @@ class ForLoopParser:
         return last, syntax.Binary("-", start, syntax.Const(sign, loc=loc), loc=loc), -step
 
     def _is_only_inside(self, var: str) -> bool:
-        """Returns whether nothing behind the innermost loop reads its variable, which is that of a loop around it as well: there it
-        would have the inner loop's last value.
+        """Returns whether nothing that runs after the innermost loop reads its variable, which is that of a loop around it as well:
+        it would have the inner loop's last value there. All that stands in a loop between these two may run after the inner one.
         """
-        inner = self._around[-1]
-        outer = next(loop for loop in self._around if isinstance(loop.target, ast.Name) and loop.target.id == var)
+        *around, inner = self._around
+        own = [place for place, loop in enumerate(around) if isinstance(loop.target, ast.Name) and loop.target.id == var]
+        outer, between = self._around[own[-1] : own[-1] + 2]
+        begin = inner if between is inner else inner.body[0]  # a loop between them computes the inner one's limits again
+        reads = [n for n in ast.walk(self._function) if isinstance(n, ast.Name) and n.id == var and isinstance(n.ctx, ast.Load)]
         return all(
-            _begin(outer) <= _begin(node) <= (inner.end_lineno, inner.end_col_offset)
-            for node in ast.walk(self._function)
-            if isinstance(node, ast.Name) and node.id == var and isinstance(node.ctx, ast.Load)
+            _begin(outer) <= _begin(node) < _begin(between)
+            or _begin(begin) <= _begin(node) <= (inner.end_lineno, inner.end_col_offset)
+            for node in reads
         )
 
     def _over_elements(self, stmt: ast.For, elements: Elements) -> syntax.For:

@@ -248,6 +248,21 @@ def same_name_read_behind(A):
     return s
 
 
+def same_name_read_in_the_next_iteration(A):
+    for i in range(A.shape[0]):
+        for j in range(2):
+            A[i] += 2.0
+            for i in range(3):
+                A[i] += j
+
+
+def same_name_limits_the_next_loop(A):
+    for i in range(1, 4):
+        for j in range(2):
+            for i in range(i + 1):
+                A[i] += j
+
+
 def same_name_read_at_the_end(A):
     for i in range(A.shape[0]):
         for i in range(3):
@@ -330,6 +345,8 @@ def three_for_two(A):
     "function",
     [
         same_name_read_behind,
+        same_name_read_in_the_next_iteration,
+        same_name_limits_the_next_loop,
         same_name_read_at_the_end,
         one_name_for_two,
         of_zips_backwards,
@@ -346,7 +363,16 @@ def test_what_is_not_compiled_is_refused_by_the_parser(function):
 
 @pytest.mark.parametrize(
     "function",
-    [same_name_read_behind, same_name_read_at_the_end, last_values, many_parts, over_a_number, three_for_two],
+    [
+        same_name_read_behind,
+        same_name_read_in_the_next_iteration,
+        same_name_limits_the_next_loop,
+        same_name_read_at_the_end,
+        last_values,
+        many_parts,
+        over_a_number,
+        three_for_two,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_what_is_not_compiled_runs_as_in_python(function):
