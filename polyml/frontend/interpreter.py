@@ -74,6 +74,14 @@ class Unspecialised(Exception):
     """The exception that says that a Require of the kernel does not hold, so that the call has to run as plain Python."""
 
 
+class _Left(Exception):
+    """A _Left ends the statements up to the end of the Block of a label."""
+
+    def __init__(self, label: str):
+        super().__init__(label)
+        self.label = label
+
+
 class _Interpreter:
     def __init__(self, kernel: syntax.Kernel, args: Sequence[object]):
         if len(args) != len(kernel.params):
@@ -97,6 +105,22 @@ class _Interpreter:
                     self._values[stmt.var] = value
                     self._assigned.discard(stmt.var)
                     yield from self.body(stmt.body, path, (*point, value))
+            case syntax.While():
+                while True:
+                    self._reads = []
+                    condition = bool(self._expr(stmt.condition))
+                    yield from self._control(path, point)
+                    if not condition:
+                        break
+                    yield from self.body(stmt.body, path, point)
+            case syntax.Block():
+                try:
+                    yield from self.body(stmt.body, path, point)
+                except _Left as left:
+                    if left.label != stmt.label:
+                        raise
+            case syntax.Leave():
+                raise _Left(stmt.label)
             case syntax.If():
                 condition = bool(self._expr(stmt.condition))
                 yield from self._control(path, point)

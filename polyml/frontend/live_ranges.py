@@ -51,16 +51,14 @@ class _LiveRangeSplitter:
 
     def _collect(self, body: Sequence[Stmt], state: reaching_definitions.Reaching) -> None:
         for stmt in body:
+            inside = self._flow.inside(stmt, state)
             for expr in traversal.expressions(stmt):
                 for node in traversal.nodes(expr):
                     if isinstance(node, syntax.Name):
-                        self._unite(reaching_definitions.reaching(state, node.name))
-            match stmt:
-                case syntax.For():
-                    self._collect(stmt.body, self._flow.inside(stmt, state))
-                case syntax.If():
-                    self._collect(stmt.then, state)
-                    self._collect(stmt.orelse, state)
+                        here = inside if isinstance(stmt, syntax.While) else state  # it tests before each run of its body
+                        self._unite(reaching_definitions.reaching(here, node.name))
+            for inner in traversal.bodies(stmt):
+                self._collect(inner, inside)
             state = self._flow.after(stmt, state)
 
     def _unite(self, definitions: frozenset[reaching_definitions.Definition]) -> None:
@@ -100,6 +98,9 @@ class _LiveRangeSplitter:
         return tuple(result)
 
     def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching) -> Stmt:
+        inside = self._flow.inside(stmt, state)
+        state = inside if isinstance(stmt, syntax.While) else state
+
         def new_name(node) -> str:
             if not isinstance(node, syntax.Name):
                 return traversal.named(node)
@@ -109,14 +110,7 @@ class _LiveRangeSplitter:
         def renamed(expr: syntax.Expr) -> syntax.Expr:
             return traversal.rename(expr, new_name)
 
-        match stmt:
-            case syntax.Assign(target=syntax.Name() as target):
-                own = dataclasses.replace(target, name=self._names[self._root(self._flow.assigned(stmt))])
-                return dataclasses.replace(traversal.map_reads(stmt, renamed), target=own)
-            case syntax.For():
-                body = self._renamed(stmt.body, self._flow.inside(stmt, state))
-                return dataclasses.replace(traversal.map_reads(stmt, renamed), body=body)
-            case syntax.If():
-                then, orelse = self._renamed(stmt.then, state), self._renamed(stmt.orelse, state)
-                return dataclasses.replace(traversal.map_reads(stmt, renamed), then=then, orelse=orelse)
-        return traversal.map_reads(stmt, renamed)
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            own = dataclasses.replace(stmt.target, name=self._names[self._root(self._flow.assigned(stmt))])
+            return dataclasses.replace(traversal.map_reads(stmt, renamed), target=own)
+        return traversal.with_bodies(traversal.map_reads(stmt, renamed), lambda body: self._renamed(body, inside))

@@ -38,17 +38,13 @@ def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt
         out: list[Stmt] = []
         for stmt in stmts:
             match stmt:
-                case syntax.For():
-                    out.append(dataclasses.replace(stmt, body=named(stmt.body)))
-                case syntax.If():
-                    out.append(dataclasses.replace(stmt, then=named(stmt.then), orelse=named(stmt.orelse)))
                 case syntax.Alloc(name=name) if name in bound:
                     own = unused(name, taken)
                     out.append(dataclasses.replace(stmt, name=own))
                     array = syntax.Name(own, loc=stmt.loc)
                     out.append(syntax.Assign(syntax.Name(name, loc=stmt.loc), array, loc=stmt.loc))
                 case _:
-                    out.append(stmt)
+                    out.append(traversal.with_bodies(stmt, named))
         return tuple(out)
 
     return named(body)
@@ -70,14 +66,9 @@ def _array_updates(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
 
     def updated(stmt: Stmt) -> Stmt:
         match stmt:
-            case syntax.For():
-                return dataclasses.replace(stmt, body=tuple(map(updated, stmt.body)))
-            case syntax.If():
-                then, orelse = tuple(map(updated, stmt.then)), tuple(map(updated, stmt.orelse))
-                return dataclasses.replace(stmt, then=then, orelse=orelse)
             case syntax.Assign(target=syntax.Name(name=name) as target, in_place=True) if name in own:
                 return dataclasses.replace(stmt, target=syntax.Part(target, (syntax.Dots(),), loc=target.loc))
-        return stmt
+        return traversal.with_bodies(stmt, lambda inner: tuple(map(updated, inner)))
 
     return tuple(map(updated, body))
 
@@ -113,18 +104,13 @@ class _Resolver:
         def resolved(expr: syntax.Expr) -> syntax.Expr:
             return traversal.rename(expr, lambda node: self._name(node, state))
 
-        match stmt:
-            case syntax.For():
-                loop = traversal.map_reads(stmt, resolved)
-                return dataclasses.replace(loop, body=self.body(stmt.body, self.flow.inside(stmt, state)))
-            case syntax.If():
-                branches = traversal.map_reads(stmt, resolved)
-                then, orelse = self.body(stmt.then, state), self.body(stmt.orelse, state)
-                return dataclasses.replace(branches, then=then, orelse=orelse)
-            case syntax.Alloc():
-                array = traversal.map_reads(stmt, resolved)
-                return dataclasses.replace(array, name=self._array_names[self.flow.assigned(stmt)])
-        return traversal.map_reads(stmt, resolved)
+        if isinstance(stmt, syntax.Alloc):
+            array = traversal.map_reads(stmt, resolved)
+            return dataclasses.replace(array, name=self._array_names[self.flow.assigned(stmt)])
+        if isinstance(stmt, syntax.While):
+            state = self.flow.inside(stmt, state)  # its condition is read before each run of the body
+        inside = self.flow.inside(stmt, state)
+        return traversal.with_bodies(traversal.map_reads(stmt, resolved), lambda body: self.body(body, inside))
 
     def _returned(self, value: syntax.Expr, state: reaching_definitions.Reaching) -> syntax.Expr:
         if isinstance(value, syntax.Name) and _arrays(reaching_definitions.reaching(state, value.name)):
@@ -192,11 +178,19 @@ def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:
     """Yields each of the statements, and those inside its body or branches, in the order of the text."""
     for stmt in stmts:
         yield stmt
-        match stmt:
-            case syntax.For():
-                yield from statements(stmt.body)
-            case syntax.If():
-                yield from statements((*stmt.then, *stmt.orelse))
+        for body in traversal.bodies(stmt):
+            yield from statements(body)
+
+
+def left(body: Sequence[Stmt]) -> set[str]:
+    """Returns the labels of the Blocks around a block of statements that these may leave."""
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, syntax.Leave):
+            found.add(stmt.label)
+        inside = {label for inner in traversal.bodies(stmt) for label in left(inner)}
+        found |= inside - {stmt.label} if isinstance(stmt, syntax.Block) else inside
+    return found
 
 
 def unused(name: str, taken: set[str]) -> str:

@@ -2,13 +2,14 @@
 
 The effect of a statement on a name is (what it may assign, whether it always does), so a loop needs no iteration:
 inside it, a name is what it was before or what the body may assign; after it the same, or only the latter
-where the loop is known to run. (Aho, Lam, Sethi, Ullman, "Compilers", 9.2.4.)
+where the loop is known to run. (Aho, Lam, Sethi, Ullman, "Compilers", 9.2.4.) A statement has one effect where control
+reaches its end, and one for each Block that it may leave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polyml.frontend import syntax
 from polyml.frontend.constant_folding import constant
@@ -49,6 +50,19 @@ Definition = Unset | Argument | Assigned | LoopVariable
 Reaching = Mapping[str, frozenset[Definition]]
 _Effect = dict[str, tuple[frozenset[Definition], bool]]
 
+
+@dataclass(frozen=True)
+class _Outcome:
+    """An _Outcome is what statements do on each way out of them.
+
+    falls: the effect where control reaches their end; None where it never does
+    leaves: the effect where control leaves the Block of a label, by the label
+    """
+
+    falls: _Effect | None
+    leaves: Mapping[str, _Effect] = field(default_factory=dict)
+
+
 UNSET = Unset()
 _NOTHING = frozenset((UNSET,))
 
@@ -81,22 +95,26 @@ class ReachingDefinitions:
         self.start: Reaching = twin.start if twin else fresh
         self._assigned: dict[int, Assigned] = twin._assigned if twin else {}
         self._loop_variables: dict[tuple[int, bool], LoopVariable] = twin._loop_variables if twin else {}
-        self._effects: dict[int, tuple[Stmt, _Effect]] = {}
+        self._outcomes: dict[int, tuple[Stmt, _Outcome]] = {}
 
     def after(self, stmt: Stmt, state: Reaching) -> Reaching:
-        """Returns the definitions that reach the place behind `stmt`.
+        """Returns the definitions that reach the place behind `stmt`; where that is never reached, those before it.
 
         state: the definitions that reach the place before it
         """
-        return _apply(self._effect(stmt), state)
+        return _apply(self._outcome(stmt).falls or {}, state)
 
-    def inside(self, loop: syntax.For, state: Reaching) -> Reaching:
-        """Returns the definitions that reach the start of a loop's body, in any of its iterations.
+    def inside(self, stmt: Stmt, state: Reaching) -> Reaching:
+        """Returns the definitions that reach the start of a block inside a statement: of a loop's body in any of its iterations.
 
-        state: the definitions that reach the place before the loop
+        state: the definitions that reach the place before the statement
         """
-        maybe = {name: (definitions, False) for name, (definitions, _) in self._body(loop.body).items()}
-        return {**_apply(maybe, state), loop.var: frozenset((self.loop_variable(loop, over=False),))}
+        if not isinstance(stmt, (syntax.For, syntax.While)):
+            return state
+        result = _apply(_maybe(self._body(stmt.body).falls), state)
+        if isinstance(stmt, syntax.For):
+            result = {**result, stmt.var: frozenset((self.loop_variable(stmt, over=False),))}
+        return result
 
     def assigned(self, stmt: syntax.Assign | syntax.Alloc) -> Assigned:
         """Returns the definition that the statement makes of its target, always the same object for a statement."""
@@ -109,34 +127,79 @@ class ReachingDefinitions:
         """
         return self._loop_variables.setdefault((id(loop), over), LoopVariable(loop, over))
 
-    def _effect(self, stmt: Stmt) -> _Effect:
-        if id(stmt) not in self._effects:
-            self._effects[id(stmt)] = (stmt, self._compute(stmt))  # keeps `stmt`, and so its id, alive
-        return self._effects[id(stmt)][1]
+    def _outcome(self, stmt: Stmt) -> _Outcome:
+        if id(stmt) not in self._outcomes:
+            self._outcomes[id(stmt)] = (stmt, self._compute(stmt))  # keeps `stmt`, and so its id, alive
+        return self._outcomes[id(stmt)][1]
 
-    def _compute(self, stmt: Stmt) -> _Effect:
+    def _compute(self, stmt: Stmt) -> _Outcome:
         match stmt:
             case syntax.Assign(target=syntax.Name(name=name)) | syntax.Alloc(name=name):
-                return {name: (frozenset((self.assigned(stmt),)), True)}
+                return _Outcome({name: (frozenset((self.assigned(stmt),)), True)})
             case syntax.If():
                 then, orelse = self._body(stmt.then), self._body(stmt.orelse)
-                return {name: _either(then.get(name), orelse.get(name)) for name in {**then, **orelse}}
+                labels = dict.fromkeys((*then.leaves, *orelse.leaves))
+                leaves = {label: _joined(then.leaves.get(label), orelse.leaves.get(label)) or {} for label in labels}
+                return _Outcome(_joined(then.falls, orelse.falls), leaves)
             case syntax.For():
-                body, always = self._body(stmt.body), self._loops_run or runs(stmt)
-                effect = {name: (definitions, must and always) for name, (definitions, must) in body.items()}
-                return {**effect, stmt.var: (frozenset((self.loop_variable(stmt, over=True),)), always)}
-        return {}
+                return self._loop(self._body(stmt.body), runs(stmt), {stmt.var: self.loop_variable(stmt, over=True)})
+            case syntax.While():
+                endless = bool(constant(stmt.condition) is True)
+                made = self._loop(self._body(stmt.body), endless, {})
+                return _Outcome(None, made.leaves) if endless else made
+            case syntax.Block():
+                body = self._body(stmt.body)
+                others = {label: effect for label, effect in body.leaves.items() if label != stmt.label}
+                return _Outcome(_joined(body.falls, body.leaves.get(stmt.label)), others)
+            case syntax.Leave():
+                return _Outcome(None, {stmt.label: {}})
+        return _Outcome({})
 
-    def _body(self, body: Sequence[Stmt]) -> _Effect:
+    def _loop(self, body: _Outcome, runs: bool, variable: Mapping[str, Definition]) -> _Outcome:
+        """Returns what a loop does, given what its body does.
+
+        runs: whether it is known to run at least once
+        variable: its variable, where it has one, as it is after the loop
+        """
+        always, over = self._loops_run or runs, {name: frozenset((d,)) for name, d in variable.items()}
+        through = {name: (definitions, must and always) for name, (definitions, must) in (body.falls or {}).items()}
+        left = {name: (definitions, True) for name, definitions in over.items()}
+        leaves = {label: {**_then(_maybe(body.falls), effect), **left} for label, effect in body.leaves.items()}
+        falls = {**through, **{name: (definitions, always) for name, definitions in over.items()}}
+        return _Outcome(None if body.falls is None and runs else falls, leaves)
+
+    def _body(self, body: Sequence[Stmt]) -> _Outcome:
         total: _Effect = {}
+        leaves: dict[str, _Effect] = {}
         for stmt in body:
-            for name, (definitions, must) in self._effect(stmt).items():
-                before = total.get(name)
-                if must or before is None:
-                    total[name] = (definitions, must)
-                else:
-                    total[name] = (before[0] | definitions, before[1])
-        return total
+            outcome = self._outcome(stmt)
+            for label, effect in outcome.leaves.items():
+                leaves[label] = _joined(leaves.get(label), _then(total, effect)) or {}
+            if outcome.falls is None:
+                return _Outcome(None, leaves)
+            total = _then(total, outcome.falls)
+        return _Outcome(total, leaves)
+
+
+def _maybe(effect: _Effect | None) -> _Effect:
+    """Returns the effect of statements that run any number of times, perhaps never."""
+    return {name: (definitions, False) for name, (definitions, _) in (effect or {}).items()}
+
+
+def _then(first: _Effect, second: _Effect) -> _Effect:
+    """Returns the effect of one thing after another."""
+    total = dict(first)
+    for name, (definitions, must) in second.items():
+        before = first.get(name)
+        total[name] = (definitions, must) if must or before is None else (before[0] | definitions, before[1])
+    return total
+
+
+def _joined(one: _Effect | None, other: _Effect | None) -> _Effect | None:
+    """Returns the effect where either of two happens; None stands for one that never does."""
+    if one is None or other is None:
+        return other if one is None else one
+    return {name: _either(one.get(name), other.get(name)) for name in {**one, **other}}
 
 
 def _either(one, other):

@@ -1,7 +1,7 @@
 """The grammar of the accepted language, on one page.
 
     kernel  = Kernel(name, params, body)
-    stmt    = For | If | Assign | Alloc | Require | Return
+    stmt    = For | While | If | Block | Leave | Assign | Alloc | Require | Return
     expr    = Const | Name | Shape | Subscript | Unary | Binary | Compare | Logical | IfExp | Call | Cast
     arrays  = Part | Function, and a Name or a Subscript that stands for an array
 
@@ -229,6 +229,31 @@ class If(Located):
     orelse: tuple[Stmt, ...] = ()
 
 
+@dataclass(frozen=True)
+class While(Located):
+    """A While runs its body again and again as long as its condition, which is tested before each run, is true."""
+
+    condition: Expr
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Block(Located):
+    """A Block is statements that a Leave of its label, which stands inside, ends: `break` leaves the Block around a loop, `continue`
+    the one around a loop's body, an early `return` the one around a function's body. Labels inside one another differ.
+    """
+
+    label: str
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Leave(Located):
+    """A Leave goes on behind the Block of this label, in which it stands."""
+
+    label: str
+
+
 Target = Union[Name, Subscript, Part]  # what is assigned: a local number, an element, an array or a part of one
 
 
@@ -333,7 +358,7 @@ class ArrayName(Expr):
     name: str
 
 
-Stmt = Union[For, If, Assign, Alloc, Require, Return]
+Stmt = Union[For, While, If, Block, Leave, Assign, Alloc, Require, Return]
 
 
 @dataclass(frozen=True)

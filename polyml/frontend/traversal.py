@@ -79,8 +79,10 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     match stmt:
         case syntax.For():
             return (stmt.start, stmt.stop)
-        case syntax.If():
+        case syntax.If() | syntax.While():
             return (stmt.condition,)
+        case syntax.Block() | syntax.Leave():
+            return ()
         case syntax.Assign(target=syntax.Subscript() | syntax.Part() as target):
             return (stmt.value, *operands(target))
         case syntax.Assign():
@@ -98,6 +100,26 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
         case syntax.Return():
             return stmt.values
     raise TypeError(f"not a statement: {stmt!r}")
+
+
+def bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """Returns the blocks of statements inside a statement: two of an If, one of a loop or a Block, none of any other."""
+    match stmt:
+        case syntax.If():
+            return (stmt.then, stmt.orelse)
+        case syntax.For() | syntax.While() | syntax.Block():
+            return (stmt.body,)
+    return ()
+
+
+def with_bodies(stmt: AnyStmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> AnyStmt:
+    """Returns the statement with `change` applied to each block of statements inside it, in the order of `bodies`."""
+    match stmt:
+        case syntax.If():
+            return dataclasses.replace(stmt, then=change(stmt.then), orelse=change(stmt.orelse))
+        case syntax.For() | syntax.While() | syntax.Block():
+            return dataclasses.replace(stmt, body=change(stmt.body))
+    return stmt
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
@@ -124,8 +146,10 @@ def _mapped(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     match stmt:
         case syntax.For():
             return dataclasses.replace(stmt, start=change(stmt.start), stop=change(stmt.stop))
-        case syntax.If():
+        case syntax.If() | syntax.While():
             return dataclasses.replace(stmt, condition=change(stmt.condition))
+        case syntax.Block() | syntax.Leave():
+            return stmt
         case syntax.Assign():
             target = stmt.target if isinstance(stmt.target, syntax.Name) else as_target(change(stmt.target))
             return dataclasses.replace(stmt, target=target, value=change(stmt.value))

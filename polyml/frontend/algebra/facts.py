@@ -76,10 +76,12 @@ class Facts:
                     self.names.pop(name, None)
                     self.sizes.pop(name, None)
 
-    def inside(self, loop: syntax.For) -> Facts:
+    def inside(self, loop: syntax.For | syntax.While) -> Facts:
         """Returns what is known where the body of a loop begins."""
         found = self.copy()
         found.forget(loop.body)
+        if isinstance(loop, syntax.While):
+            return found
         found.names[loop.var] = Fact((), PYINT)
         found.middles[loop.var] = syntax.Binary("//", syntax.Binary("+", loop.start, loop.stop), syntax.Const(2))
         return found
@@ -87,7 +89,7 @@ class Facts:
     def after(self, stmt: Stmt) -> None:
         """Takes in what a statement binds."""
         match stmt:
-            case syntax.For() | syntax.If():
+            case syntax.For() | syntax.While() | syntax.If() | syntax.Block():
                 self.forget((stmt,))
             case syntax.Alloc(name=name, shape=shape):
                 like = self.names.get(shape.array) if isinstance(shape, syntax.Like) else None

@@ -150,8 +150,10 @@ class _Rewriting:
 
     def _stmt(self, stmt: Stmt, facts: Facts) -> Stmt:
         match stmt:
-            case syntax.For():
+            case syntax.For() | syntax.While():
                 return replace(stmt, body=self.block(stmt.body, facts.inside(stmt)))
+            case syntax.Block():
+                return replace(stmt, body=self.block(stmt.body, facts.copy()))
             case syntax.If():
                 then, orelse = (self.block(branch, facts.copy()) for branch in (stmt.then, stmt.orelse))
                 return replace(stmt, then=then, orelse=orelse)

@@ -20,7 +20,7 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain
 from polyml.frontend.arrays.shapes import Linear
 from polyml.frontend.arrays.views import Elements
-from polyml.frontend.name_resolution import bound_names, unused
+from polyml.frontend.name_resolution import bound_names, left, unused
 from polyml.frontend.syntax import Expr, Stmt
 
 LONGEST_PERIOD = 4  # how many iterations of a loop are written out at most
@@ -41,13 +41,15 @@ class SwapCycle:
 def swap_cycle(builder: LoopBuilder, stmt: syntax.For) -> SwapCycle | None:
     """Returns how each iteration of a loop exchanges the arrays that names stand for at its start.
 
-    None is returned where the loop exchanges no arrays, where its bounds read a name that it assigns, where its body cannot be
+    None is returned where the loop exchanges no arrays, where it may end early, where its bounds read a name that it assigns, where its body cannot be
     lowered, or where the exchange takes more than 4 iterations (LONGEST_PERIOD) to return to its start.
     """
     assigned = bound_names(stmt.body)
     bound = [n for n in assigned - builder.kept if isinstance(builder.arrays.get(n), Elements)]
-    if not bound or any(
-        isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in traversal.nodes(e)
+    if (
+        not bound
+        or left(stmt.body)
+        or any(isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in traversal.nodes(e))
     ):
         return None
     before = dict(builder.arrays)

@@ -86,6 +86,10 @@ class Lowering(LoopBuilder):
                 self._for(stmt)
             case syntax.If():
                 self._if(stmt)
+            case syntax.While():
+                self._while(stmt)
+            case syntax.Block():
+                self._labelled(stmt)
             case syntax.Assign(target=syntax.Name() as name):
                 self._assign_name(stmt, name)
             case syntax.Assign():
@@ -108,12 +112,39 @@ class Lowering(LoopBuilder):
         kept = rebinding.iteration(self, stmt, start, stop)
         if kept is None:
             before = dict(self.arrays)
-            for name in bound_names(stmt.body) - self.kept:
-                if name in self.arrays:
-                    self.arrays[name] = Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+            self._forget_rebound(stmt.body, "in each iteration of a loop")
         body, before = (self.iteration(stmt), before) if kept is None else kept
         self.out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
         self._merge(before, "in a loop")
+
+    def _while(self, stmt: syntax.While) -> None:
+        before = dict(self.arrays)
+        self._forget_rebound(stmt.body, "in each iteration of a loop")
+        self.out.append(dataclasses.replace(stmt, condition=self._tested(stmt.condition), body=self.block(stmt.body)))
+        self._merge(before, "in a loop")
+
+    def _tested(self, condition: Expr) -> Expr:
+        """Returns the condition of a While lowered. Raises NotAffineError where that needs statements before it: the condition is
+        tested before each iteration.
+        """
+        count = len(self.out)
+        made = self.number(condition)
+        if len(self.out) > count:
+            why = "the condition of a while loop is made of arrays"
+            raise NotAffineError(
+                why, loc=condition.loc, notes=["compute it in a number, before the loop and in it"], code="PML-F002"
+            )
+        return made
+
+    def _labelled(self, stmt: syntax.Block) -> None:
+        self.out.append(dataclasses.replace(stmt, body=self.block(stmt.body)))
+        self._forget_rebound(stmt.body, "on one of several ways through the function")
+
+    def _forget_rebound(self, body: Sequence[Stmt], when: str) -> None:
+        """Marks the arrays' names that a block binds as uncertain. when: how a message says when they are bound."""
+        for name in bound_names(body) - self.kept:
+            if name in self.arrays:
+                self.arrays[name] = Uncertain(f"`{name}` is bound to another array {when}")
 
     def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
         self._loop_variables.append(stmt.var)

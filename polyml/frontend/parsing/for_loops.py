@@ -22,6 +22,7 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
+from polyml.frontend.parsing.jumps import Jumps
 from polyml.source import Loc
 
 _OF_ELEMENTS = (range, enumerate, zip, reversed)
@@ -50,6 +51,7 @@ class ForLoopParser:
 
     body: returns the statements that a block becomes
     function: the function's syntax tree
+    jumps: where `break` and `continue` lead
     """
 
     def __init__(
@@ -58,18 +60,21 @@ class ForLoopParser:
         assignments: AssignmentParser,
         body: Callable[[Sequence[ast.stmt]], tuple[syntax.Stmt, ...]],
         function: ast.FunctionDef,
+        jumps: Jumps,
     ):
         self._expressions, self._assignments, self._body, self._function = expressions, assignments, body, function
+        self._jumps = jumps
         self._around: list[ast.For] = []
 
     def loop(self, stmt: ast.For) -> tuple[syntax.Stmt, ...]:
         """Returns the statements that a loop becomes."""
         self._around.append(stmt)
         try:
-            made = self._made(stmt)
+            with self._jumps.loop() as loop:
+                made = self._made(stmt)
         finally:
             self._around.pop()
-        return (*made, *self._body(stmt.orelse))
+        return loop.with_else(made, self._body(stmt.orelse), self._expressions.text.loc(stmt, stmt.iter))
 
     def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
         if isinstance(stmt.iter, (ast.Tuple, ast.List)):
@@ -95,7 +100,7 @@ class ForLoopParser:
                 )
             self._expressions.renamed = {**outer, var: self._expressions.fresh("_" if var == "_" else f"{var}_")}
         self._assignments.loops.append(var)
-        body = self._body(stmt.body)
+        body = self._jumps.iteration(lambda: self._body(stmt.body))
         self._assignments.loops.pop()
         name, self._expressions.renamed = self._expressions.renamed.get(var, var), outer
         return syntax.For(name, start, stop, step, body, loc=self._expressions.text.loc(stmt, stmt.iter))
@@ -140,7 +145,7 @@ class ForLoopParser:
         if name and isinstance(target, ast.Tuple) and isinstance(value, tuple):
             target, value = ast.Tuple(target.elts[1:], ast.Store()), value[1:]
         self._assignments.loops.append(name or index.name)
-        body = (*self._bind(target, value, loc), *self._body(stmt.body))
+        body = (*self._bind(target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body)))
         self._assignments.loops.pop()
         return syntax.For(index.name, syntax.Const(0, loc=loc), elements.length, 1, body, loc=loc)
 
@@ -178,7 +183,7 @@ class ForLoopParser:
         values = [self._part(part, bound) for part in parts.elts]
         loc, made = self._expressions.text.loc(stmt, stmt.iter), []
         for value in values:
-            made += [*self._bind(stmt.target, value, loc), *self._body(stmt.body)]
+            made += [*self._bind(stmt.target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body))]
         return made
 
     def _part(self, node: ast.expr, bound: set[str]) -> Value:

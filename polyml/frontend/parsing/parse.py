@@ -5,12 +5,12 @@ Python's `ast` is known in this folder and in `frontend.regions` alone. Decision
 * A global or closure value is taken when the kernel is parsed: a number becomes a constant, and a condition made of
   constants keeps its live branch only (the other one is not even looked at), as `if VERBOSE: ...` suggests.
 * `a = b = v` and `a, b = x, y` evaluate the right side once and first, through temporaries where it matters.
-* An annotation means nothing. The `else` of a loop always runs, as there is no break.
+* An annotation means nothing.
 * The call of a Python function is replaced by its statements, its locals renamed. A parameter whose argument is a
   constant of any kind (None, text, a function) is that constant, so that `if bias is None` is decided here.
-* A `while`, `break`, `continue`, a `return` in a loop, a loop over something that is neither a range nor an array, and NumPy functions
-  that are not known are legal Python that is not affine: NotAffineError. What is outside the language altogether is a
-  LanguageError.
+* `break`, `continue` and a `return` in a loop leave Blocks (`jumps`).
+* A loop over something that is neither a range nor an array, and NumPy functions that are not known are legal Python that is not
+  affine: NotAffineError. What is outside the language altogether is a LanguageError.
 """
 
 from __future__ import annotations
@@ -33,19 +33,13 @@ from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
+from polyml.frontend.parsing.jumps import Jumps
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.source import Loc
 
-_STATEMENTS = "for, if, assignments, pass, and return at the end"
-_RANGES = "`for i in range(...)`"
-_STORES = "an element `A[i, j]`, a part of an array `A[1:]`, or a local name"
-_OUTSIDE = {
-    ast.While: ("a while loop is not static control", _RANGES),
-    ast.Break: ("break is not static control", "loops that run all of their range, with `if` inside"),
-    ast.Continue: ("continue is not static control", "loops that run all of their range, with `if` inside"),
-}
+_STATEMENTS = "for, while, if, assignments, pass, break, continue and return"
 
 
 def parse(function: FunctionType) -> syntax.Kernel:
@@ -107,7 +101,8 @@ class _FunctionParser:
         self._attributes = values.keys()
         self.expressions.locals |= self._attributes
         self._assignments = AssignmentParser(self.expressions)
-        self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree)
+        self._jumps = Jumps(self.expressions.fresh)
+        self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree, self._jumps)
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
     def kernel(self) -> syntax.Kernel:
@@ -219,8 +214,9 @@ class _FunctionParser:
 
     def _body(self, stmts: Sequence[ast.stmt]) -> tuple[syntax.Stmt, ...]:
         for stmt, after in itertools.pairwise(stmts):
-            if isinstance(stmt, ast.Return):
-                raise self.expressions.error(after, "this never runs: it stands after return", _STATEMENTS)
+            if isinstance(stmt, (ast.Return, ast.Break, ast.Continue)):
+                what = type(stmt).__name__.lower()
+                raise self.expressions.error(after, f"this never runs: it stands after {what}", _STATEMENTS)
         return tuple(made for stmt in stmts for made in self._stmt(stmt))
 
     def _stmt(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
@@ -269,13 +265,15 @@ class _FunctionParser:
                 return ()
             case ast.Return():
                 return (self._return(stmt),)
+            case ast.While():
+                return self._while(stmt)
+            case ast.Break() | ast.Continue():
+                return (self._jumps.leave(type(stmt).__name__.lower(), self._text.loc(stmt)),)
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
                 self.expressions.call(call)
                 return ()
             case ast.Expr(value=ast.Call() as call) if (stored := self._assignments.array_update(call)) is not None:
                 return (stored,)
-        if type(stmt) in _OUTSIDE:
-            raise self.expressions.not_affine(stmt, *_OUTSIDE[type(stmt)])
         called = stmt.value if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
         if called is not None and (self.expressions.is_local(called) or self.expressions.is_numpy(called.func)):
             raise self.expressions.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS, "PML-F010")
@@ -296,6 +294,32 @@ class _FunctionParser:
         then, orelse = self._body(stmt.body), self._body(stmt.orelse)
         self._assignments.branches -= 1
         return (syntax.If(condition, then, orelse, loc=condition.loc),)
+
+    def _while(self, stmt: ast.While) -> Sequence[syntax.Stmt]:
+        loc, (condition, before) = self._text.loc(stmt, stmt.test), self._test(stmt.test)
+        known = constant(condition)
+        if known is not MISSING and not known:
+            return self._body(stmt.orelse)
+        self._assignments.branches += 1
+        with self._jumps.loop() as loop:
+            body = self._jumps.iteration(lambda: self._body(stmt.body))
+        self._assignments.branches -= 1
+        orelse = self._body(stmt.orelse)
+        if known is not MISSING:
+            return loop.with_else((syntax.While(syntax.Const(True, loc=loc), body, loc=loc),), (), loc)
+        if not before:
+            return loop.with_else((syntax.While(condition, body, loc=loc),), orelse, loc)
+        loop.used.add(loop.outside)  # statements compute the condition before each iteration
+        end = (*orelse, syntax.Leave(loop.outside, loc=loc))
+        tested = (*before, syntax.If(condition, body, end, loc=loc))
+        return loop.with_else((syntax.While(syntax.Const(True, loc=loc), tested, loc=loc),), (), loc)
+
+    def _test(self, node: ast.expr) -> tuple[syntax.Expr, list[syntax.Stmt]]:
+        """Returns the condition of a loop, and the statements that compute parts of it."""
+        outer, self.expressions.before = self.expressions.before, []
+        condition = self.expressions.expr(node)
+        before, self.expressions.before = self.expressions.before, outer
+        return condition, before
 
     def _return(self, stmt: ast.Return) -> syntax.Return:
         value, loc = stmt.value, self._text.loc(stmt)

@@ -1,4 +1,8 @@
-"""Single exit: a body whose returns are all at its end, since what follows `if c: return x` is its `else`."""
+"""Single exit: a body whose returns are all at its end.
+
+What follows `if c: return x` is its `else`; where that is not enough, as in a loop, the statements become a Block, which a return
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polyml.errors import NotAffineError
-from polyml.frontend import syntax
-from polyml.frontend.name_resolution import statements
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Stmt
 from polyml.source import Loc
 
@@ -35,7 +39,7 @@ def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
     Where there are several returns, they become assignments to local names, whose values are returned at the end.
 
     fresh: makes a name that is not in use, from a stem
-    Raises NotAffineError for a return in a loop, and for returns of different numbers of values.
+    Raises NotAffineError for returns of different numbers of values.
     """
     returns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Return)]
     if not returns:
@@ -48,38 +52,40 @@ def single(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
             raise _several(other.loc)
     names = tuple(fresh("_result") for _ in first.values)
     made, ends = _block(tuple(body), names)
+    if made is None:
+        label = fresh("_return")
+        made, ends = (syntax.Block(label, _with_jumps(tuple(body), names, label), loc=first.loc),), _always_returns(body)
     if names and not ends:
         raise _several(first.loc)
     return Exit(made, tuple(syntax.Name(name, loc=first.loc) for name in names), first.is_tuple, first.loc)
 
 
-def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, ...], bool]:
+def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, ...] | None, bool]:
     """Returns a block with assignments to `names` in the place of returns, and whether every path through the block had a return.
 
-    Where one branch of an If returns, the statements behind the If move into the other branch. Raises NotAffineError where that is
-    not enough, as for a return in a loop.
+    Where one branch of an If returns, the statements behind the If move into the other branch. The block is None where that is not
+    enough, as for a return in a loop.
 
     names: the local names that get the returned values, in order
     """
     made: list[Stmt] = []
     for position, stmt in enumerate(body):
         if isinstance(stmt, syntax.Return):
-            held = (syntax.Name(name, loc=value.loc) for name, value in zip(names, stmt.values))
-            made += (syntax.Assign(name, value, loc=stmt.loc) for name, value in zip(held, stmt.values))
-            return tuple(made), True
+            return (*made, *_assigned(stmt, names)), True
         if not any(isinstance(inner, syntax.Return) for inner in statements((stmt,))):
             made.append(stmt)
             continue
-        if not isinstance(stmt, syntax.If):
-            raise _early(stmt)
-        then, then_ends = _block(stmt.then, names)
-        orelse, else_ends = _block(stmt.orelse, names)
+        if not isinstance(stmt, syntax.If) or left((stmt,)):
+            return None, False
+        (then, then_ends), (orelse, else_ends) = _block(stmt.then, names), _block(stmt.orelse, names)
+        if then is None or orelse is None or not then_ends and not else_ends:
+            return None, False
         if then_ends and else_ends:
             made.append(dataclasses.replace(stmt, then=then, orelse=orelse))
             return tuple(made), True
-        if not then_ends and not else_ends:
-            raise _early(stmt)
         rest, ends = _block(body[position + 1 :], names)
+        if rest is None:
+            return None, False
         if then_ends:
             orelse += rest
         else:
@@ -89,14 +95,35 @@ def _block(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, 
     return tuple(made), False
 
 
-def _early(stmt: Stmt) -> NotAffineError:
-    inner = next(s for s in statements((stmt,)) if isinstance(s, syntax.Return))
-    return NotAffineError(
-        "an early return is not static control",
-        loc=inner.loc,
-        notes=["polyml compiles: return at the end, or at the end of a branch of an `if` outside loops"],
-        code="PML-F002",
-    )
+def _assigned(stmt: syntax.Return, names: tuple[str, ...]) -> tuple[Stmt, ...]:
+    """Returns the assignments of what a return returns to local names."""
+    held = (syntax.Name(name, loc=value.loc) for name, value in zip(names, stmt.values))
+    return tuple(syntax.Assign(name, value, loc=stmt.loc) for name, value in zip(held, stmt.values))
+
+
+def _with_jumps(body: tuple[Stmt, ...], names: tuple[str, ...], label: str) -> tuple[Stmt, ...]:
+    """Returns a block with assignments to `names`, and a jump to the end of the function, in the place of each return."""
+    made: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, syntax.Return):
+            made += [*_assigned(stmt, names), syntax.Leave(label, loc=stmt.loc)]
+        else:
+            made.append(traversal.with_bodies(stmt, lambda inner: _with_jumps(inner, names, label)))
+    return tuple(made)
+
+
+def _always_returns(body: Sequence[Stmt]) -> bool:
+    """Returns whether the end of a block is never reached, as far as its last statement tells."""
+    match body[-1] if body else None:
+        case syntax.Return() | syntax.Leave():
+            return True
+        case syntax.If(then=then, orelse=orelse):
+            return _always_returns(then) and _always_returns(orelse)
+        case syntax.While(condition=syntax.Const(value=True)):
+            return True
+        case syntax.Block(label=label, body=inner):
+            return label not in left(inner) and _always_returns(inner)
+    return False
 
 
 def _several(loc: Loc | None) -> NotAffineError:

@@ -13,11 +13,12 @@ from polyml.frontend.syntax import Expr, Kernel, Stmt
 from polyml.frontend.text import constants
 from polyml.frontend.text.expression_text import ExpressionReader
 from polyml.frontend.text.writer import FLAGS, FORMAT, KIND, RESERVED, TypeEnvironment
+from polyml.frontend.traversal import bodies
 from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 
 _STEP = len(INDENT)
 _PARTS = ("real", "imag")
-_STATEMENT = "a statement: for, if, alloc, require, return, pass or an assignment"
+_STATEMENT = "a statement: for, while, if, block, leave, alloc, require, return, pass or an assignment"
 _DEEPEST = 50  # how deep statements may be nested
 
 
@@ -38,6 +39,7 @@ def parse(text: str, file: str = "<text>") -> Kernel:
 class _Reader:
     def __init__(self, lines: Lines):
         self._lines, self._types, self._is_typed = lines, TypeEnvironment(), True
+        self._labels: list[str] = []  # of the blocks around, outermost first
 
     def kernel(self) -> Kernel:
         line = self._lines.next("`def`", 0)
@@ -96,6 +98,12 @@ class _Reader:
             stmt: Stmt = self._for(reader, indent)
         elif line.accepts("if"):
             stmt = self._if(reader, indent)
+        elif line.accepts("while"):
+            stmt = self._while(reader, indent)
+        elif line.accepts("block"):
+            stmt = self._block(line, indent)
+        elif line.accepts("leave"):
+            stmt = self._leave(line)
         elif line.accepts("alloc"):
             stmt = self._alloc(reader)
         elif line.accepts("require"):
@@ -106,7 +114,7 @@ class _Reader:
             stmt = self._return(reader)
         else:
             stmt = self._assign(reader)
-        if not isinstance(stmt, (syntax.For, syntax.If)):
+        if not bodies(stmt):
             line.finish()
         return replace(stmt, loc=line.loc(token))
 
@@ -146,6 +154,31 @@ class _Reader:
             line.finish()
             orelse = self._body(indent + _STEP)
         return syntax.If(condition, then, orelse)
+
+    def _while(self, reader: ExpressionReader, indent: int) -> syntax.While:
+        condition = reader.expr()
+        reader.line.expect(":")
+        reader.line.finish()
+        return syntax.While(condition, self._body(indent + _STEP))
+
+    def _block(self, line: Line, indent: int) -> syntax.Block:
+        token = line.token
+        label = line.name("the label of a block")
+        if label in self._labels:
+            raise line.wrong("a label that no block around has", token)
+        line.expect(":")
+        line.finish()
+        self._labels.append(label)
+        body = self._body(indent + _STEP)
+        self._labels.pop()
+        return syntax.Block(label, body)
+
+    def _leave(self, line: Line) -> syntax.Leave:
+        token = line.token
+        label = line.name("the label of a block")
+        if label not in self._labels:
+            raise line.wrong("the label of a block around", token)
+        return syntax.Leave(label)
 
     def _assign(self, reader: ExpressionReader) -> syntax.Assign:
         line, flags = reader.line, set()

@@ -32,14 +32,14 @@ from polyml.frontend.syntax import ArrayType, Expr, Kernel, Stmt
 from polyml.frontend.text import constants
 from polyml.frontend.text import expression_text as ex
 from polyml.frontend.text.expression_text import BINDING, ExpressionWriter, Printed, enclosed
-from polyml.frontend.traversal import expressions, operands
+from polyml.frontend.traversal import bodies, expressions, operands
 from polyml.reading.text_scanner import INDENT, head, string
 from polyml.reading.text_scanner import quoted as quoted_name
 
 KIND, FORMAT = "kernel", 1
 FLAGS = ("in_place", "whole", "same_type")
 RESERVED = ex.RESERVED | {
-    *FLAGS, "alloc", "require", "return", "plain", "python", "numpy", "array", "like", "typeof", "pass", "range", "None", "scalars",
+    *FLAGS, "while", "block", "leave", "alloc", "require", "return", "plain", "python", "numpy", "array", "like", "typeof", "pass", "range", "None", "scalars",
 }  # fmt: skip
 
 
@@ -97,9 +97,7 @@ def _is_typed(body: tuple[Stmt, ...]) -> bool:
     for stmt in body:
         if any(each.dtype is not None for each in expressions(stmt)):
             return True
-        if isinstance(stmt, syntax.For) and _is_typed(stmt.body):
-            return True
-        if isinstance(stmt, syntax.If) and _is_typed((*stmt.then, *stmt.orelse)):
+        if any(map(_is_typed, bodies(stmt))):
             return True
     return False
 
@@ -130,7 +128,7 @@ class _Writer:
             self._write.fresh()
             line = self._line(stmt)
             yield from (INDENT + each for each in (*self._write.lets, line))
-            if isinstance(stmt, syntax.For):
+            if isinstance(stmt, (syntax.For, syntax.While, syntax.Block)):
                 yield from (INDENT + each for each in self._body(stmt.body))
             if isinstance(stmt, syntax.If):
                 yield from (INDENT + each for each in self._body(stmt.then))
@@ -147,6 +145,12 @@ class _Writer:
                 return f"for {quoted(stmt.var)} in range({written(stmt.start)}, {written(stmt.stop)}{step}):"
             case syntax.If():
                 return f"if {written(stmt.condition)}:"
+            case syntax.While():
+                return f"while {written(stmt.condition)}:"
+            case syntax.Block():
+                return f"block {quoted(stmt.label)}:"
+            case syntax.Leave():
+                return f"leave {quoted(stmt.label)}"
             case syntax.Assign():
                 flags = "".join(f"{flag} " for flag in FLAGS if getattr(stmt, flag))
                 return f"{flags}{written(stmt.target)} = {written(stmt.value)}"

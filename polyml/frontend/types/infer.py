@@ -112,6 +112,14 @@ class _KernelInference(ExpressionInference):
                 condition = self.condition(stmt.condition)
                 then, orelse = self._body(stmt.then, state), self._body(stmt.orelse, state)
                 return dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse)
+            case syntax.While():
+                self.state = inside = self.numbers.inside(stmt, state)
+                condition = self.condition(stmt.condition)
+                return dataclasses.replace(stmt, condition=condition, body=self._body(stmt.body, inside))
+            case syntax.Block():
+                return dataclasses.replace(stmt, body=self._body(stmt.body, state))
+            case syntax.Leave():
+                return stmt
             case syntax.Assign(target=syntax.Name() as name):
                 return self._assign_name(stmt, name)
             case syntax.Assign():

@@ -70,7 +70,7 @@ class LocalNumbers:
         """
         return ReachingState(self._flow.after(stmt, state.usual), self._any_flow.after(stmt, state.any))
 
-    def inside(self, loop: syntax.For, state: ReachingState) -> ReachingState:
+    def inside(self, loop: syntax.For | syntax.While, state: ReachingState) -> ReachingState:
         """Returns the definitions that reach the start of a loop's body.
 
         state: the definitions that reach the place before the loop
@@ -170,11 +170,9 @@ def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Itera
     """
     for stmt in body:
         yield id(stmt), around
-        match stmt:
-            case syntax.For():
-                yield from _loops_around(stmt.body, (*around, stmt))
-            case syntax.If():
-                yield from _loops_around((*stmt.then, *stmt.orelse), around)
+        inside = (*around, stmt) if isinstance(stmt, syntax.For) else around
+        for inner in traversal.bodies(stmt):
+            yield from _loops_around(inner, inside)
 
 
 def source_name(name: str) -> str:

@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from polyml.dtypes import PYINT, DType
+from polyml.dtypes import BOOL, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements, unused
 from polyml.frontend.syntax import ArrayType, Expr, Stmt
@@ -102,6 +102,12 @@ class _ComplexSplitter:
             case syntax.For():
                 start, stop = self._real(stmt.start), self._real(stmt.stop)
                 self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=self._block(stmt.body)))
+            case syntax.While():
+                self._while(stmt)
+            case syntax.Block():
+                self._out.append(dataclasses.replace(stmt, body=self._block(stmt.body)))
+            case syntax.Leave():
+                self._out.append(stmt)
             case syntax.If():
                 condition = self._real(stmt.condition)
                 then, orelse = self._block(stmt.then), self._block(stmt.orelse)
@@ -116,6 +122,19 @@ class _ComplexSplitter:
                 self._out.append(dataclasses.replace(stmt, condition=self._real(stmt.condition)))
             case syntax.Return():
                 self._out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
+
+    def _while(self, stmt: syntax.While) -> None:
+        """Appends a loop whose condition may need new scalars, which it then computes in each iteration."""
+        outer, self._out = self._out, []
+        condition, before, self._out = self._real(stmt.condition), tuple(self._out), outer
+        body = self._block(stmt.body)
+        if not before:
+            self._out.append(dataclasses.replace(stmt, condition=condition, body=body))
+            return
+        label = unused("_done", self._taken)
+        go, end = syntax.Const(True, dtype=BOOL), syntax.Leave(label, loc=stmt.loc)
+        test = syntax.If(condition, body, (end,), loc=stmt.loc)
+        self._out.append(syntax.Block(label, (syntax.While(go, (*before, test), loc=stmt.loc),), loc=stmt.loc))
 
     def _assign(self, stmt: syntax.Assign) -> None:
         """Appends the assignments to both parts of a complex number.

@@ -153,6 +153,10 @@ class _Absolute:
         match stmt:
             case syntax.For():
                 return replace(stmt, body=tuple(map(self.statement, stmt.body)))
+            case syntax.While():
+                raise NoBound("loops that data end")
+            case syntax.Block():
+                return replace(stmt, body=tuple(map(self.statement, stmt.body)))
             case syntax.If():
                 self._no_floats(stmt.condition)
                 return replace(stmt, then=tuple(map(self.statement, stmt.then)), orelse=tuple(map(self.statement, stmt.orelse)))
