@@ -21,6 +21,7 @@ from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided, in_blocks
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
+from polyml.schedule.affine.source_threads import with_threads
 from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
 from polyml.values import cached_property
@@ -37,6 +38,8 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
     options, aliased = wanted.options, wanted.aliased
     limit = CompileBudget(options.compile_budget_s)
     search = _CandidateSearch(model, wanted, schedules, runner, emits)
+    if model.scop.has_regions:
+        return _with_regions(search)
     transform = options.schedule == "auto" and not aliased and not model.unknown
     made = None
     try:
@@ -59,6 +62,14 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
     if search.leaves_range:
         raise NotAffineError("an integer of its loops may leave 64 bits")
     raise NotAffineError("no form of the kernel could be generated", notes=search.notes)
+
+
+def _with_regions(search: _CandidateSearch) -> Generated:
+    """Returns the code of a model with regions: in the source's order, in which loops that carry no dependence go to threads."""
+    made = search.first([CodeCandidate("source order", search.model, False, False)])
+    if made is None:
+        raise NotAffineError("no form of the kernel could be generated", notes=search.notes)
+    return made
 
 
 def _candidates(options: Options, transform: bool, aliased: bool, model: Model, forms: list[Model]) -> list[CodeCandidate]:
@@ -132,6 +143,8 @@ class _CandidateSearch:
         no nests share these blocks.
         """
         form, options = candidate.model, self.wanted.options
+        if form.scop.has_regions and options.parallel and not self.wanted.aliased and not form.unknown:
+            return Scheduled(with_threads(form.scop.schedule, form.dependences), ("source order around regions",))
         if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
         if self._failed is not None and not candidate.cut and not self._failed.cut and not candidate.is_small:

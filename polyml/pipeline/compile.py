@@ -160,7 +160,9 @@ def compile(
     with dumps(options, kernel.name, runner.made):
         alike = wanted.alike and given is None
         transform = (given is not None or options.schedule == "auto") and not aliased
-        model = modelled(kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes, wanted.machine, alike), runner)
+        model = modelled(
+            kernel, wanted.types, ModelRequest(options, aliased, transform, of_sizes, wanted.machine, alike, wanted.regions), runner
+        )
         if given is not None and not aliased:
             related = given.related if sizes is None or sizes.is_related else ()  # else these sizes are not so related
             made = compiled_as_given(given, model, wanted, related, runner, emits)
@@ -217,7 +219,7 @@ def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], c
     """
     scop = made.program.scop
     called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # array -> its name in the call
-    written = {called.get(s.write.array) for s in scop.statements.values()}
+    written = {called.get(access.array) for s in scop.statements.values() for access in s.writes}
     returned = [a for a in scop.arrays.values() if a.role is Role.RESULT]
     return Artifact(
         name=scop.name,
@@ -243,4 +245,5 @@ def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], c
         notes=made.model.notes + made.notes + made.program.notes,
         sized=made.sized,
         relations=made.related,
+        failures=scop.failures,
     )

@@ -41,6 +41,7 @@ class CompileRequest:
     sizes: the sizes of the call, by which tiles are chosen; None: the code is for all sizes alike.
     machine: the processor that the code is for.
     alike: whether sizes that are equal in the call may be taken to be equal before there is a schedule.
+    regions: whether what is not affine becomes regions.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -50,6 +51,7 @@ class CompileRequest:
     sizes: Sizes | None = None
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = True
+    regions: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class ModelRequest:
     sizes: the sizes of the call with the limits between which the code is used, or just {parameter: value}; None: not known.
     machine: the processor that code is made for.
     alike: whether sizes that are equal in the call may be taken to be equal, so that other calls need another model.
+    regions: whether what is not affine becomes regions.
     """
 
     options: Options
@@ -70,6 +73,7 @@ class ModelRequest:
     sizes: Sizes | Mapping[str, int] | None = None
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = False
+    regions: bool = False
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:
@@ -166,7 +170,11 @@ def _rewritten(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted:
 
 def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:
     """Returns the SCoP of a typed kernel, after all passes of the stage "domain", which come before dependences are looked for."""
-    scop = extract(typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner, extents=wanted.extents)
+    scop = extract(
+        typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner, extents=wanted.extents, regions=wanted.regions
+    )
+    if scop.has_regions:
+        return scop
     return runner.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
 
 
@@ -179,6 +187,12 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
     """
     options, sizes = wanted.options, wanted.sizes
     notes: tuple[str, ...] = ()
+    if scop.has_regions:
+        if _has_halves(scop) and not wanted.machine.converts_halves:
+            raise NotAffineError("this processor has no instructions for float16")
+        found = Dependences(scop) if unknown or wanted.aliased else runner.run(passes.DEPENDENCES, scop)
+        typical = typical_sizes(scop, sizes) if isinstance(sizes, Sizes) else sizes
+        return Model(typed, scop, found, {}, typical, False, unknown=unknown)
     if wanted.transform and not wanted.aliased:
         whole, scop = scop, runner.run(passes.MASKED_UPDATES, scop)
         notes = left_out(whole, scop)
@@ -208,6 +222,7 @@ def extract(
     fp: str = "strict",
     runner: PassRunner | None = None,
     extents: Mapping[tuple[str, int], int] | None = None,
+    regions: bool = False,
 ) -> Scop:
     """Returns the SCoP of a typed kernel, before any pass on SCoPs.
 
@@ -216,12 +231,15 @@ def extract(
     fp: the floating-point setting, as in `Options`.
     runner: runs the passes; None: a new one.
     extents: by array and dimension, in the call by which sizes are taken to be equal; None: none are.
+    regions: whether what is not affine becomes regions; a SCoP that has some goes through no pass on nests.
     Raises NotAffineError, with the location, for a bound, subscript or allocation that is not affine.
     """
     runner = runner or PassRunner()
     known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict", "extents": extents}
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
-    nest = runner.run(passes.RESOLVE, real, aliased=aliased, stage="domain")
+    nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, stage="domain")
+    if nest.has_regions:
+        return runner.run(passes.EXTRACT, nest, nest, kernel, outermost(parameter_context(nest, nest)))
     known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")
     nest = runner.through(passes.NEST_PASSES, written, known, stage="domain")
     known["top"] = top = outermost(parameter_context(nest, written))

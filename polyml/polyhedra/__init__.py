@@ -153,6 +153,7 @@ from polyml.polyhedra.spaces import (
     rename_range,
     renamed,
     used_parameters,
+    with_any_index,
     with_iterators,
 )
 from polyml.polyhedra.tiles import central_window, count_tiles, in_whole_tiles, last_progression, strides, unstrided
@@ -327,6 +328,7 @@ __all__ = [
     "values_onto",
     "weighted_sum",
     "where_equal",
+    "with_any_index",
     "with_condition",
     "with_iterators",
     "with_last",

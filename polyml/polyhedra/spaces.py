@@ -90,6 +90,14 @@ def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> i
     return isl.Map.from_multi_pw_aff(result)
 
 
+def with_any_index(relation: isl.Map, positions: Sequence[int]) -> isl.Map:
+    """Returns a relation { S[i] -> A[e] } in which the indices at some positions may be any integers."""
+    name = relation.get_tuple_name(_D.out)
+    for position in positions:
+        relation = relation.project_out(_D.out, position, 1).insert_dims(_D.out, position, 1)
+    return relation.set_tuple_name(_D.out, name)
+
+
 def identity(domain: isl.Set) -> isl.PwMultiAff:
     """Returns the function { S[i] -> S[i] } on the whole space of a set."""
     return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))

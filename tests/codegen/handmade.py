@@ -28,7 +28,7 @@ def statement(parameters, name, domain, write, reads, value):
         name=name,
         iterators=tuple(iterators),
         domain=isl.Set(f"[{', '.join(parameters)}] -> {{ {name}{domain} }}"),
-        write=access(parameters, name, iterators, *write),
+        writes=(access(parameters, name, iterators, *write),),
         reads=tuple(access(parameters, name, iterators, *read) for read in reads),
         value=value,
     )

@@ -21,7 +21,7 @@ from polyml.codegen.ir.program import Instance
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
 from polyml.model.core.nest import children
-from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Value
+from polyml.model.core.scop import Gather, Index, Load, Region, ScalarArg, Value
 
 GATHERED = Price(cycles=4.0)  # the gather of one register
 
@@ -91,12 +91,12 @@ def _is_same_of_same(value: Value) -> bool:
         return not polyhedra.used_iterators(value.value)
     if isinstance(value, (ScalarArg, syntax.Const)):
         return True
-    return not isinstance(value, (Load, Gather)) and value.dtype is not None and value.dtype.is_float
+    return not isinstance(value, (Load, Gather, Region)) and value.dtype is not None and value.dtype.is_float
 
 
 def _is_dear(value: Value) -> bool:
     """Returns whether a value is an operation that takes several instructions."""
-    if isinstance(value, (Index, ScalarArg, syntax.Const, Load, Gather)):
+    if isinstance(value, (Index, ScalarArg, syntax.Const, Load, Gather, Region)):
         return False
     price = _price(value)
     return price.cycles > 0 or price.instructions > SIMPLE.instructions

@@ -41,4 +41,4 @@ class AccessTable:
 
 def reads_and_write(statement: Statement) -> tuple[Access, ...]:
     """Returns all accesses of a statement, its write last."""
-    return (*statement.reads, statement.write)
+    return (*statement.reads, *statement.writes)

@@ -8,7 +8,7 @@ import islpy as isl
 
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll
-from polyml.model.core.printer import access_text, parameter_text, statement_leaf, value_text
+from polyml.model.core.printer import access_text, parameter_text, region_text, statement_leaf, value_text
 from polyml.model.core.scop import Role, Scop
 from polyml.quasi_affine.affine import Affine, extremum
 
@@ -84,6 +84,8 @@ class InstancePrinter:
         def integer(value: isl.PwAff) -> str:
             return str(self._table.affine(value).substitute(point))
 
+        if statement.region is not None:
+            return region_text(statement.region, point)
         value = value_text(statement.value, statement_leaf(statement, integer))
         return f"{access_text(statement.write, integer)} = {value}"
 

@@ -17,6 +17,7 @@ from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
+from polyml.model.core.call_interface import FIRST_FAILURE, Failure
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import (
     Affine,
@@ -86,7 +87,12 @@ class Module:
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
         self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
+        self.has_regions = self.scop.has_regions
         self.once = frozenset[int]().union(*(once_per_call(statement.value) for statement in self.scop.statements.values()))
+
+    def failure(self, place: Failure) -> int:
+        """Returns the lowest 16 bits of the status with which a kernel ends at a place of a region."""
+        return FIRST_FAILURE + self.scop.failures.index(place)
 
 
 @dataclass
@@ -142,6 +148,13 @@ class Addresses:
         self.jams = JamStack()
         self.path: list[Loop | Guard] = []
         self.once: BasicBlock | None = None
+
+    def fail(self, status: str) -> None:
+        """Ends the current block with a jump to where the function ends, because of an error in a region.
+
+        status: that of the call, as the SSA name of an i64 or a constant.
+        """
+        raise NotImplementedError
 
     def begin_loops(self) -> None:
         """Starts the block in which the loops begin. One for what is computed once stands before it, if the program has such values."""

@@ -180,6 +180,16 @@ class Arithmetic:
             name = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}[op]
         return SsaValue(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
+    @property
+    def may_reassociate(self) -> bool:
+        """Returns whether sums and products may be computed in another order than the source's."""
+        return self._flags != _FLAGS["strict"]
+
+    def reassociated(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
+        """Emits a sum or product of floats that LLVM may compute in another order, and returns it. op: + or *."""
+        name = {"+": "fadd", "*": "fmul"}[op]
+        return SsaValue(self.once(f"{name} reassoc {self._flags}{left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+
     def negate(self, value: SsaValue) -> SsaValue:
         """Emits -value and returns it."""
         if value.dtype.is_float:

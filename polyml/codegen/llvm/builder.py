@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+ROUGH = "; rough"  # the first line of a module that LLVM's passes have to optimise
 GROUP_EFFORT = 10_000  # the effort of a module, beside which what LLVM does once per module is small
 
 
@@ -88,6 +89,7 @@ class Unit:
     declarations: { name -> declaration } of the functions that it calls; some are whole definitions.
     effort: an estimate of how long it takes to compile, in characters of text that is optimised.
     runs: { label of a block -> what runs in it }, for blocks in which instances of statements run.
+    rough: whether LLVM's passes have to make registers of its memory, as code of regions needs it.
     """
 
     name: str
@@ -95,13 +97,15 @@ class Unit:
     declarations: Mapping[str, str]
     effort: float
     runs: Mapping[str, frozenset[Run]] = field(default_factory=dict)
+    rough: bool = False
 
 
 def text(units: Sequence[Unit]) -> str:
     """Returns the LLVM text of one module that defines these functions, and declares those of other modules that they call."""
     defined = {unit.name for unit in units}
     needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
-    return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
+    head = [ROUGH] if any(unit.rough for unit in units) else []
+    return "\n".join([*head, *sorted(needed), *(unit.definition for unit in units)]) + "\n"
 
 
 def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:

@@ -17,7 +17,7 @@ from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
 from polyml.codegen.llvm.loops.parallel_work import is_short, work, work_at
-from polyml.codegen.llvm.outline import LoopEnvironment, OutlinedLoop
+from polyml.codegen.llvm.outline import STATUS_WORD, LoopEnvironment, OutlinedLoop, may_fail
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
@@ -72,6 +72,9 @@ class KernelEmitter(Body):
         fn, module = self.fn, self.module
         self.overflow = fn.emit("alloca i8")
         fn.do(f"store i8 0, ptr {self.overflow}")
+        if self.module.has_regions:
+            self.failure = fn.emit("alloca [3 x i64]")  # a lock, the iteration of the first error, its status
+            fn.do(f"store i64 0, ptr {self.failure}")
         start = fn.block("checked")
         fn.jump(start)
         fn.current = start
@@ -89,9 +92,13 @@ class KernelEmitter(Body):
         fn.jump(ready)
         fn.current = ready
         self.scopes[0].entry = ready  # addresses of local arrays are known from here on
+        if self.module.has_regions:
+            self.failed = fn.block("failed")
         self.begin_loops()
         self.nodes(module.program.body)
         self.flush()
+        if self.module.has_regions:
+            self._end_failed(block)
         if block is not None:
             fn.do(f"call void @polyml_release(ptr {block})")
         self._results()
@@ -99,6 +106,22 @@ class KernelEmitter(Body):
         fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
         if not self.repeats:
             fn.attributes = UNOPTIMIZED
+
+    def fail(self, status: str) -> None:
+        """Ends the current block with a jump to the end of the kernel, which then returns the status."""
+        self.fn.do(f"store i64 {status}, ptr {self._status()}")
+        self.fn.jump(self.failed)
+
+    def _status(self) -> str:
+        return self.fn.emit(f"getelementptr i64, ptr {self.failure}, i64 {STATUS_WORD}")
+
+    def _end_failed(self, memory: str | None) -> None:
+        """Emits the end of the kernel after an error in a region. memory: the address of that of local arrays; None where it has none."""
+        after, self.fn.current = self.fn.current, self.failed
+        if memory is not None:
+            self.fn.do(f"call void @polyml_release(ptr {memory})")
+        self.fn.current.terminator = f"ret i64 {self.fn.emit(f'load i64, ptr {self._status()}')}"
+        self.fn.current = after
 
     def _check_sizes(self) -> None:
         """Emits a check that every size is below a limit, so that what is computed from sizes stays within 64 bits; if one is not,
@@ -263,6 +286,10 @@ class KernelEmitter(Body):
         words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
         words += [("ptr", self._local[a]) for a in arrays]
         words += [("i64", self.names[n][0]) for n in outer]
+        fails = may_fail(module, node)
+        if fails:
+            words.append(("ptr", self.failure))
+            fn.do(f"store i64 0, ptr {self._status()}")
         entry = fn.blocks[0]
         environment = fn.emit(f"alloca [{len(words)} x i64], align 64", entry)
         for index, (kind, ssa) in enumerate(words):
@@ -275,7 +302,13 @@ class KernelEmitter(Body):
         threads = self.word(0)
         if enough is not None and enough != "true":
             threads = "1" if enough == "false" else fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
-        shares = fn.emit(f"mul i64 {threads}, {CHUNKS_PER_THREAD}") if is_short(self.module.program, node) else threads
+        is_divided = fails or is_short(self.module.program, node)
+        shares = fn.emit(f"mul i64 {threads}, {CHUNKS_PER_THREAD}") if is_divided else threads
         self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
         self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
+        if fails:
+            status = fn.emit(f"load i64, ptr {self._status()}")
+            go = fn.block("go")
+            fn.branch(fn.emit(f"icmp eq i64 {status}, 0"), go, self.failed)
+            fn.current = go

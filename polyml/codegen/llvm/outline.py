@@ -12,6 +12,32 @@ from polyml.codegen.llvm.loops import loop_bounds
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
 from polyml.quasi_affine.affine import variable
 
+STATUS_WORD = 2  # of the words that tell of the first error in a region: a lock, its iteration, its status
+_FAIL = """define internal void @polyml_fail(ptr %words, i64 %iteration, i64 %status) nounwind cold noinline {
+entry:
+  br label %take
+take:
+  %old = atomicrmw xchg ptr %words, i64 1 acquire
+  %taken = icmp ne i64 %old, 0
+  br i1 %taken, label %take, label %compare
+compare:
+  %first = getelementptr i64, ptr %words, i64 1
+  %answer = getelementptr i64, ptr %words, i64 2
+  %before = load i64, ptr %first
+  %known = load i64, ptr %answer
+  %none = icmp eq i64 %known, 0
+  %earlier = icmp slt i64 %iteration, %before
+  %counts = or i1 %none, %earlier
+  br i1 %counts, label %keep, label %give
+keep:
+  store i64 %iteration, ptr %first
+  store i64 %status, ptr %answer
+  br label %give
+give:
+  store atomic i64 0, ptr %words release, align 8
+  ret void
+}"""
+
 
 @dataclass(frozen=True)
 class LoopEnvironment:
@@ -46,6 +72,8 @@ class OutlinedLoop(Body):
         self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(environment.arrays)}
         for i, name in enumerate(environment.names):
             self.names[name] = (self._word(3 + len(environment.arrays) + i, "i64"), 0)
+        if may_fail(module, node):
+            self.failure = self._word(3 + len(environment.arrays) + len(environment.names), "ptr")
         for array in node.private:
             offset = self.fn.emit(f"mul i64 %share, {self.thread_bytes(array)}")
             self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
@@ -62,6 +90,9 @@ class OutlinedLoop(Body):
     def define(self) -> None:
         """Emits the whole function, which runs one chunk of the loop."""
         fn, node = self.fn, self._node
+        if self.module.has_regions:
+            self.failed = fn.block("failed")
+            self.failed.terminator = "ret void"
         start = fn.block("start")
         fn.jump(start)
         fn.current = start
@@ -76,6 +107,13 @@ class OutlinedLoop(Body):
             part = equal_chunk(self, node, lower, loop_bounds.trips(self, node, lower, upper), ("%share", "%shares"))
             self.counted(CountedLoop(node, *part))
         fn.current.terminator = "ret void"
+
+    def fail(self, status: str) -> None:
+        """Ends the current block with a jump to the end of the chunk, after it has told of the error, with its iteration of the loop."""
+        self.declared["polyml_fail"] = _FAIL
+        iteration = self.names[self._node.var][0]
+        self.fn.do(f"call void @polyml_fail(ptr {self.failure}, i64 {iteration}, i64 {status})")
+        self.fn.jump(self.failed)
 
     def _even(self, lower: str, upper: str) -> None:
         """Emits one chunk of a loop whose chunks are equal. The chunk's last iteration gets the name `Loop.last`, which is among
@@ -111,6 +149,11 @@ class OutlinedLoop(Body):
         self.counted(CountedLoop(node, start, start))
         fn.jump(take)
         fn.current = done
+
+
+def may_fail(module: Module, node: Loop) -> bool:
+    """Returns whether a loop has regions, in which a call may end with an error."""
+    return module.has_regions and any(module.scop.statements[each.statement].region for each in instances(node.body))
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:

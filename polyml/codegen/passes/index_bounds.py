@@ -62,7 +62,7 @@ def _start(parameter: Parameter) -> Statement:
         name=name,
         iterators=(),
         domain=isl.Set(f"{{ {name}[] }}"),
-        write=_scalar(name, (), parameter.name),
+        writes=(_scalar(name, (), parameter.name),),
         reads=(),
         value=syntax.Const(EXTREMES_OF_NOTHING[parameter.extreme], dtype=I64),
     )
@@ -82,7 +82,7 @@ def _step(parameter: Parameter, array: Array) -> Statement:
         name=name,
         iterators=iterators,
         domain=isl.Set(f"{{ {space} }}"),
-        write=accumulator,
+        writes=(accumulator,),
         reads=(accumulator, Access(array=array.name, relation=relation, subscripts=subscripts)),
         value=syntax.Binary(parameter.extreme, Load(0, dtype=I64), _number(Load(1, dtype=array.element)), dtype=I64),
     )

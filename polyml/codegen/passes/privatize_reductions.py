@@ -154,7 +154,9 @@ class _Privatizer:
         relation = isl.Map(f"{{ {space} -> {whole.name}[{', '.join(indices)}] }}")
         everyone = Access(array=whole.name, relation=relation, subscripts=tuple(own))
         write, reads = (everyone, (everyone, mine)) if joins else (mine, ())
-        return Statement(name=name, iterators=iterators, domain=isl.Set(f"{{ {space} }}"), write=write, reads=reads, value=value)
+        return Statement(
+            name=name, iterators=iterators, domain=isl.Set(f"{{ {space} }}"), writes=(write,), reads=reads, value=value
+        )
 
     def _over(self, partial: _Partial, statement: Statement, threads_first: bool) -> Node:
         """Returns the loops that run the statement for every element of every thread.
@@ -196,7 +198,7 @@ class _Privatizer:
             own = [e.pullback_multi_aff(onto) for e in statement.write.subscripts] or [thread.sub(thread)]
             access = replace(_access(partial.array.name, (thread, *own)), may=statement.write.may)
             reads = tuple(access if n == reduction.access else read for n, read in enumerate(statement.reads))
-            self._statements[made] = replace(statement, name=made, iterators=iterators, write=access, reads=reads)
+            self._statements[made] = replace(statement, name=made, iterators=iterators, writes=(access,), reads=reads)
             self._reductions[made] = replace(reduction, statement=made, array=partial.array.name)
         return made
 

@@ -156,7 +156,7 @@ class _LoopSplitter:
         if reads == statement.reads and write == statement.write:
             return instance
         name = next(n for k in range(len(self.statements) + 1) if (n := f"{statement.name}_{k}") not in self.statements)
-        self.statements[name] = replace(statement, name=name, domain=known, reads=reads, write=write)
+        self.statements[name] = replace(statement, name=name, domain=known, reads=reads, writes=(write,))
         if statement.name in self.reductions:
             self.reductions[name] = replace(self.reductions[statement.name], statement=name)
         if statement.name in self.prefetches:

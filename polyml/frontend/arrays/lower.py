@@ -132,7 +132,7 @@ class Lowering(LoopBuilder):
         if len(self.out) > count:
             why = "the condition of a while loop is made of arrays"
             raise NotAffineError(
-                why, loc=condition.loc, notes=["compute it in a number, before the loop and in it"], code="PML-F002"
+                why, loc=condition.loc, notes=["compute it in a number, before the loop and in it"], code="PML-F001"
             )
         return made
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 from polyml.dtypes import DType
+from polyml.source import Loc
 
 NEAR = 2  # extents that differ by at most so much are taken to follow from one another
 
@@ -30,6 +31,22 @@ class Status(IntEnum):
     TOO_LARGE_AN_ARRAY = -6  # an array is larger than any memory
     TOO_GREAT_A_SIZE = -7  # a size of an argument is too great for loops in 64 bits
     TOO_LARGE_TO_SPARE = -8  # an array that the kernel does without has so many elements that to go through them takes very long
+
+
+FIRST_FAILURE = 2**15  # the lowest 16 bits of a status that tells of an error in a region; the index is in the other bits
+
+TOLD = 2**46  # indices beyond it are told as this one
+
+
+def failure(status: int) -> tuple[int, int] | None:
+    """Returns (number of the place in a region, index) of the error that a status tells of; None for any other status.
+
+    >>> failure((-5 << 16) | FIRST_FAILURE + 2), failure(3), failure(-2)
+    ((2, -5), None, None)
+    """
+    if -256 < status < FIRST_FAILURE:
+        return None
+    return (status & 0xFFFF) - FIRST_FAILURE, status >> 16
 
 
 PYTHON_DECIDES = frozenset({Status.TOO_GREAT_A_SIZE, Status.TOO_LARGE_TO_SPARE})
@@ -157,6 +174,23 @@ def number(name: str, arguments: Mapping[str, object]) -> object:
     """
     argument, _, part = name.partition(".")
     return getattr(arguments[argument], part) if part else arguments[argument]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A Failure is a place in a Region at which an instance may end the call with an error.
+
+    kind: "index" (IndexError: an index that no element has)
+    what: the access as it is written
+    array: the user's name of the array
+    dim: the dimension that the index is of
+    """
+
+    kind: str
+    what: str
+    array: str = ""
+    dim: int = 0
+    loc: Loc | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -160,10 +160,10 @@ def pairs_to_compare(scop: Scop) -> int:
     order = SourceOrder(scop)
     accessing: dict[tuple[int | None, str], Counter[bool]] = {}
     for statement in scop.statements.values():
-        read = {access.array for access in statement.reads}
-        for array in read | {statement.write.array}:
+        read, written = ({access.array for access in accesses} for accesses in (statement.reads, statement.writes))
+        for array in read | written:
             nest = order.nest(statement.name)
-            accessing.setdefault((nest, array), Counter())[array == statement.write.array] += 1
+            accessing.setdefault((nest, array), Counter())[array in written] += 1
     return sum(count[True] * count.total() for count in accessing.values())
 
 
@@ -262,7 +262,7 @@ def _reads(scop: Scop) -> Accesses:
 
 
 def _writes(scop: Scop) -> Accesses:
-    return _by_array((s.name, s.domain, s.write) for s in scop.statements.values())
+    return _by_array((s.name, s.domain, a) for s in scop.statements.values() for a in s.writes)
 
 
 def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:

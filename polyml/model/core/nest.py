@@ -17,7 +17,7 @@ from typing import Any, Union
 from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
-from polyml.model.core.scop import OTHER_FORM, Gather, Role
+from polyml.model.core.scop import OTHER_FORM, Gather, Region, Role
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
@@ -88,7 +88,7 @@ class Guard(_Block):
 
 @dataclass(frozen=True)
 class Assign:
-    """An Assign is the assignment `array[subscripts] = value`.
+    """An Assign is the assignment `array[subscripts] = value`, or a Region, its value, with "" for the array.
 
     may: whether the value is a select that keeps the element's old value where a condition on data does not hold
     inside: whether the subscripts are known to be neither negative nor out of bounds in every call that passes the requirements
@@ -105,17 +105,26 @@ class Assign:
     @cached_property
     def reads(self) -> tuple[Read, ...]:
         """Returns the distinct nodes of the value that read an array element."""
-        return tuple(reads(self.value))
+        return () if self.region else tuple(reads(self.value))
 
     @cached_property
     def read_names(self) -> frozenset[str]:
         """Returns the names of the arrays that the value reads."""
+        if self.region:
+            return frozenset(access.array for access in self.region.accesses if not access.writes)
         return frozenset(read.array for read in self.reads)
 
     @cached_property
     def uses(self) -> Counter[str]:
         """Returns how many accesses the assignment has of each array."""
+        if self.region:
+            return Counter(access.array for access in self.region.accesses)
         return Counter((self.array, *(read.array for read in self.reads)))
+
+    @property
+    def region(self) -> Region | None:
+        """Returns the Region that the node is; None for an assignment."""
+        return self.value if isinstance(self.value, Region) else None
 
 
 Node = Union[Loop, Guard, Assign]
@@ -172,6 +181,18 @@ class Nest:
     requirements: tuple[Requirement, ...] = ()
     contents: tuple[Requirement, ...] = ()  # of the elements of index arrays
     related: tuple[SizeRelation, ...] = ()
+
+    @cached_property
+    def has_regions(self) -> bool:
+        """Returns whether some of its assignments are Regions."""
+        return any(assign.region for assign in assigns(self.body))
+
+
+def region_names(region: Region) -> frozenset[str]:
+    """Returns the iterators and parameters that a Region's integers and subscripts are made of."""
+    found = [e.names for access in region.accesses for e in access.subscripts if e is not None]
+    found += [node.affine.names for node in region.expressions if isinstance(node, Integer)]
+    return frozenset().union(*found)
 
 
 def relations_required(nest: Nest) -> tuple[Requirement, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import islpy as isl
@@ -16,7 +17,8 @@ from polyml.frontend import syntax
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.nest import children
-from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, ScalarArg, Scop, Statement, Value
+from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Region, ScalarArg, Scop, Statement, Value
+from polyml.quasi_affine.affine import Affine
 from polyml.source import Loc
 
 LIMIT = 400  # characters of an operand; one that is longer shows as "..."
@@ -124,7 +126,21 @@ def schedule_text(schedule: isl.Schedule) -> str:
 
 def statement_text(statement: Statement) -> str:
     """Returns a statement as an assignment over its own iterators, such as "C[i, j] = beta*C[i, j]"."""
+    if statement.region is not None:
+        return region_text(statement.region)
     return f"{access_text(statement.write)} = {value_text(statement.value, statement_leaf(statement, integer_text))}"
+
+
+def region_text(region: Region, point: Mapping[str, Affine] = MappingProxyType({})) -> str:
+    """Returns a region as what it may write of what it may read, such as "y[i] = region(ptr[i], ptr[i + 1], x[?])".
+
+    point: values of iterators to put in their place
+    """
+    texts: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for access in region.accesses:
+        indices = ("?" if e is None else str(e.substitute(point)) for e in access.subscripts)
+        texts[access.writes][f"{access.array}[{', '.join(indices)}]" if access.subscripts else access.array] = None
+    return f"{', '.join(texts[True]) or 'nothing'} = region({', '.join(texts[False])})"
 
 
 def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = None) -> str:
@@ -233,7 +249,7 @@ def _statement_lines(statement: Statement) -> list[str]:
     where = f"  # {loc}: {loc.source.line(loc.line).strip()}" if loc else ""
     lines = [f"{statement.name}  {statement_text(statement)}{where}"]
     lines.append(f"    domain  {_braces(statement.domain)}")
-    lines.append(f"    write   {_relation_text(statement.write)}")
+    lines += [f"    write   {_relation_text(access)}" for access in statement.writes]
     return lines + [f"    read    {_relation_text(read)}" for read in statement.reads]
 
 

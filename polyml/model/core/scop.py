@@ -1,13 +1,13 @@
 """The SCoP (static control part): what the compiler knows of a kernel, as isl sets and relations.
 
 Scop       statements + arrays + parameters + the source order as a schedule tree
-Statement  S[i,j]: a domain, one written element, a value over the elements read
+Statement  S[i,j]: a domain, one written element, a value over the elements read; or a Region, with any number of accesses
 Access     { S[i,j] -> A[i,j] }
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -16,8 +16,9 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.dtypes import DType
-from polyml.frontend import syntax
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import statements
+from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult, SizeRelation
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.source import Loc
@@ -55,8 +56,9 @@ class Array:
 class Access:
     """An Access is one reference of a statement to an array.
 
-    relation: { S[i,j,k] -> A[i,k] }, single valued and total on the statement's domain
-    subscripts: the relation as one expression { S[i,j,k] -> [(i)] } per dimension (never negative in a legal call)
+    relation: { S[i,j,k] -> A[i,k] }, single valued and total on the statement's domain; of a Region all elements that an instance
+        may access
+    subscripts: the relation as one expression { S[i,j,k] -> [(i)] } per dimension (never negative in a legal call); () of a Region
     may: whether it stands under a data-dependent condition, so that it does not happen for every instance
     """
 
@@ -114,15 +116,60 @@ class Gather(syntax.Expr):
     inside: bool = field(default=False, compare=False, kw_only=True)
 
 
+@dataclass(frozen=True)
+class RegionAccess:
+    """A RegionAccess is one reference of a Region to an array.
+
+    subscripts: by dimension, in the iterators of the loops around the region; None where that may be any index
+    writes: whether it writes the element
+    """
+
+    array: str
+    subscripts: tuple[Affine | None, ...]
+    writes: bool
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Region(syntax.Expr):
+    """A Region is what a statement does whose control or subscripts data decide: statements that run in the source's order.
+
+    It stands in the place of the value of an assignment, in a nest and in a SCoP.
+
+    body: typed statements; a Name is a local number or a loop variable of the region itself, a Subscript without indices another
+        number, an Integer one that is affine in iterators and sizes
+    numbers: (name, type) of its local numbers
+    accesses: all that an instance may read or write outside the region
+    """
+
+    body: tuple[syntax.Stmt, ...]
+    numbers: tuple[tuple[str, DType], ...]
+    accesses: tuple[RegionAccess, ...]
+
+    @property
+    def expressions(self) -> Iterator[syntax.Expr]:
+        """Yields every expression in the statements, targets of assignments included, and all that is inside of it."""
+        for stmt in statements(self.body):
+            targets = (stmt.target,) if isinstance(stmt, syntax.Assign) else ()
+            for expr in (*traversal.expressions(stmt), *targets):
+                yield from traversal.nodes(expr)
+
+    @property
+    def elements(self) -> Iterator[syntax.Subscript]:
+        """Yields the elements that the statements read and write, those of numbers outside the region included."""
+        return (node for node in self.expressions if isinstance(node, syntax.Subscript))
+
+
 # The value of a statement: syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over these leaves, all typed.
 Value = syntax.Expr
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A Statement is the assignment `write = value`, which runs for every instance in its domain.
+    """A Statement is the assignment `write = value`, or a Region, which runs for every instance in its domain.
 
     domain: { S[i,j] : ... }, whose dimensions are named by `iterators`
+    writes: the element that an assignment writes; all that a Region may write
     reads: the elements that the value reads, all before the write
     loops: where the loop of each iterator stands in the source, None where the compiler made it; () where that is not known
     """
@@ -130,11 +177,23 @@ class Statement:
     name: str
     iterators: tuple[str, ...]
     domain: isl.Set
-    write: Access
+    writes: tuple[Access, ...]
     reads: tuple[Access, ...]
     value: Value
     loc: Loc | None = field(default=None, compare=False)
     loops: tuple[Loc | None, ...] = field(default=(), compare=False)
+
+    @property
+    def write(self) -> Access:
+        """Returns the element that an assignment writes. Raises TypeError for a Region, which has no one element."""
+        if isinstance(self.value, Region):
+            raise TypeError(f"{self.name} is a region, not an assignment")
+        return self.writes[0]
+
+    @property
+    def region(self) -> Region | None:
+        """Returns the Region that the statement is; None for an assignment."""
+        return self.value if isinstance(self.value, Region) else None
 
 
 OTHER_FORM = "a size of another form"  # what a check finds where other code is for the sizes of a call
@@ -203,6 +262,25 @@ class Scop:
     def checked(self) -> isl.Set:
         """Returns the parameter set { : ... } of the calls that pass the checks at entry."""
         return self.context if self.usual is None else self.context.intersect(self.usual)
+
+    @cached_property
+    def has_regions(self) -> bool:
+        """Returns whether some of its statements are Regions."""
+        return any(statement.region for statement in self.statements.values())
+
+    @cached_property
+    def failures(self) -> tuple[Failure, ...]:
+        """Returns the places in the regions at which a call may end with an error, each once, in source order."""
+        regions = [s.region for s in self.statements.values() if s.region is not None]
+        elements = (element for region in regions for element in region.elements if not element.inside)
+        found = (self.failure(element, dim) for element in elements for dim in range(len(element.indices)))
+        return tuple(dict.fromkeys(found))
+
+    def failure(self, element: syntax.Subscript, dim: int) -> Failure:
+        """Returns the failure of an index of an element in a region."""
+        array = self.arrays[element.array]
+        text = element.loc.text if element.loc is not None else array.source_name
+        return Failure("index", text, array.source_name, dim, element.loc)
 
     @cached_property
     def times(self) -> dict[str, isl.Map]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyml.dtypes import DType
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.identifiers import Names
 from polyml.model.core.nest import ArrayInfo, Integer, Truth, Value
@@ -155,7 +155,5 @@ def _count_assignments(body: tuple[syntax.Stmt, ...], counts: dict[str, int]) ->
             counts[stmt.target.name] = counts.get(stmt.target.name, 0) + 1
         elif isinstance(stmt, syntax.For):
             counts[stmt.var] = counts.get(stmt.var, 0) + 1
-            _count_assignments(stmt.body, counts)
-        elif isinstance(stmt, syntax.If):
-            _count_assignments(stmt.then, counts)
-            _count_assignments(stmt.orelse, counts)
+        for inner in traversal.bodies(stmt):
+            _count_assignments(inner, counts)

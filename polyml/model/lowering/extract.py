@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -9,7 +10,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.dtypes import I64, PYINT
 from polyml.errors import NotAffineError
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import IterationContext, ParameterContext, outermost
@@ -27,7 +28,7 @@ from polyml.model.core.nest import (
     relations_required,
     subvalues,
 )
-from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
+from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Region, Scop, Statement
 from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
@@ -157,6 +158,8 @@ class _StatementBuilder:
         value: takes the place of the assignment's own value
         context: the loops and guards around it
         """
+        if isinstance(value, Region):
+            return self.region(name, value, context, assign.loc)
         value = map_leaves(value, _explicit_truth)
         accesses: list[Access] = []
         positions: dict[tuple[str, tuple[Affine, ...]], int] = {}
@@ -184,12 +187,31 @@ class _StatementBuilder:
             name=name,
             iterators=context.iterators,
             domain=context.domain.set_tuple_name(name),
-            write=self.access(name, written, context, may=assign.may, loc=assign.target_loc or assign.loc),
+            writes=(self.access(name, written, context, may=assign.may, loc=assign.target_loc or assign.loc),),
             reads=tuple(accesses),
             value=map_leaves(value, leaf),
             loc=assign.loc,
             loops=context.places,
         )
+
+    def region(self, name: str, region: Region, context: IterationContext, loc: Loc | None) -> Statement:
+        """Returns the statement of a region, with a read and a write of all that it may access.
+
+        context: the loops and guards around it
+        """
+        found: dict[bool, list[Access]] = {False: [], True: []}
+        for access in region.accesses:
+            known = tuple(e if e is not None and context.is_never_negative(e) else None for e in access.subscripts)
+            relation = polyhedra.relation(
+                context.frame.space, access.array, [context.pw_aff(Affine(0) if e is None else e) for e in known]
+            )
+            relation = polyhedra.with_any_index(relation, [dim for dim, e in enumerate(known) if e is None])
+            relation = polyhedra.rename_domain(relation, name)
+            found[access.writes].append(Access(array=access.array, relation=relation, subscripts=(), may=True, loc=access.loc))
+        return Statement(
+            name=name, iterators=context.iterators, domain=context.domain.set_tuple_name(name), writes=tuple(found[True]),
+            reads=tuple(found[False]), value=_numbered(region, context.values), loc=loc, loops=context.places,
+        )  # fmt: skip
 
     def access(self, statement: str, reference: _Reference, context: IterationContext, *, may: bool, loc: Loc | None) -> Access:
         """Returns the access of a statement to an element; to a subscript that is negative the array's size is added, as in Python.
@@ -256,6 +278,25 @@ def wrap(subscript: Affine, size: Affine, context: IterationContext, possible: i
     if inside.intersect(context.set(af.non_negative(subscript))).is_empty():
         return from_end
     return from_end.intersect_domain(negative).union_add(plain.intersect_domain(negative.complement()))
+
+
+def _numbered(region: Region, values: Mapping[str, Affine]) -> Region:
+    """Returns a region over the numbers of iterations in the place of the variables of some loops around it.
+
+    values: these variables as functions of the numbers
+    """
+    if not values:
+        return region
+
+    def changed(expr: syntax.Expr) -> syntax.Expr:
+        if isinstance(expr, Integer):
+            return replace(expr, affine=expr.affine.substitute(values))
+        return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
+
+    def block(body: tuple[syntax.Stmt, ...]) -> tuple[syntax.Stmt, ...]:
+        return tuple(traversal.with_bodies(traversal.map_reads(stmt, changed), block) for stmt in body)
+
+    return replace(region, body=block(region.body))
 
 
 def _explicit_truth(value: Value) -> Value:

@@ -22,6 +22,7 @@ from polyml.model.core.nest import (
     Value,
     assigns,
     map_leaves,
+    region_names,
     relations_required,
     subvalues,
 )
@@ -115,6 +116,8 @@ def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
         elif isinstance(node, Guard):
             found |= node.condition.names
             _collect_structure(node.body, found)
+        elif node.region:
+            found |= region_names(node.region)
         else:
             for subscript in node.subscripts:
                 found |= subscript.names

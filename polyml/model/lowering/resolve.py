@@ -5,12 +5,13 @@ Every scalar is written to memory; `model.nest_passes.forward_substitution` remo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT
 from polyml.errors import NotAffineError
-from polyml.frontend import syntax
-from polyml.frontend.name_resolution import statements
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import left, statements
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.scop import Role
@@ -18,6 +19,7 @@ from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import joined, leading_truths, select
+from polyml.model.lowering.region_building import Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
@@ -30,12 +32,24 @@ _FORMULAS = (af.Compare, af.Logic)
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
 
 
-def resolve(kernel: syntax.Kernel, *, aliased: bool = False) -> Nest:
-    """Returns the nest of a typed kernel. Raises NotAffineError for a bound, subscript or shape that is not affine.
+def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = False) -> Nest:
+    """Returns the nest of a typed kernel.
+
+    Raises NotAffineError for a bound, subscript or shape that is not affine, and for loops that data end; with regions these become
+    statements, and it is raised for what no region has.
 
     aliased: whether arguments may share memory
+    regions: whether there may be regions
     """
-    return _NestBuilder(kernel, aliased).nest()
+    irregular: set[int] = set()  # identities of statements that are not affine
+    while True:
+        builder = _NestBuilder(kernel, aliased, frozenset(irregular))
+        try:
+            return builder.nest()
+        except NotAffineError:
+            if not regions or builder.refused is None or id(builder.refused) in irregular:
+                raise
+            irregular.add(id(builder.refused))
 
 
 @dataclass(frozen=True)
@@ -61,10 +75,16 @@ class _Element:
 
 
 class _NestBuilder:
-    """A _NestBuilder makes the nodes of a nest, statement by statement in source order."""
+    """A _NestBuilder makes the nodes of a nest, statement by statement in source order.
 
-    def __init__(self, kernel: syntax.Kernel, aliased: bool) -> None:
-        self._kernel = kernel
+    irregular: the identities of statements that are not affine, which become regions
+    refused: the innermost statement for which NotAffineError was raised
+    """
+
+    def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int]) -> None:
+        self._kernel, self._irregular = kernel, irregular
+        self._mentions = mentions(kernel.body)
+        self.refused: syntax.Stmt | None = None
         self._declared = Declarations(kernel)
         unchanged = frozenset() if aliased else frozenset(p.name for p in kernel.params) - assigned_arrays(kernel.body)
         self._values = ValueResolver(self._declared, unchanged)
@@ -89,10 +109,57 @@ class _NestBuilder:
         )  # fmt: skip
 
     def _block(self, body: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
+        if scope.iterators and self._is_irregular(body) and not (len(body) == 1 and self._is_loop(body[0])):
+            return (self._region(body, scope),)
         nodes: list[Node] = []
         for stmt in body:
-            nodes.extend(self._statement(stmt, scope))
+            try:
+                nodes.extend(self._part(stmt, scope))
+            except NotAffineError:
+                self.refused = self.refused or stmt
+                raise
         return tuple(nodes)
+
+    def _is_irregular(self, body: Sequence[syntax.Stmt]) -> bool:
+        """Returns whether a statement among these, or inside one of them, is not affine."""
+        return bool(self._irregular) and any(id(stmt) in self._irregular for stmt in statements(body))
+
+    def _is_loop(self, stmt: syntax.Stmt) -> bool:
+        """Returns whether a statement is a loop that is affine itself."""
+        return isinstance(stmt, syntax.For) and id(stmt) not in self._irregular and not left((stmt,))
+
+    def _part(self, stmt: syntax.Stmt, scope: _Scope) -> tuple[Node, ...]:
+        """Returns the nodes of a statement: a region where it is not affine."""
+        if not self._is_irregular((stmt,)) or self._is_loop(stmt):
+            return self._statement(stmt, scope)
+        if isinstance(stmt, syntax.Block) and not scope.iterators:
+            first, rest = halves(stmt.body)
+            block = replace(stmt, body=rest)
+            return (*self._block(first, scope), self._region((block,), scope))
+        return (self._region((stmt,), scope),)
+
+    def _region(self, body: Sequence[syntax.Stmt], scope: _Scope) -> Assign:
+        """Returns the node of a region."""
+        if scope.predicate is not None:
+            raise TypeError("a condition on data is part of the region that it has inside")
+        env, sizes = self._values.env, {p.name for p in self._declared.parameters.values() if p.is_size}
+        iterators = {name: e for name, e in env.items() if isinstance(e, Affine) and e.names <= sizes.union(scope.iterators)}
+        changed = assigned_names(body)
+        known = {name: e for name, e in iterators.items() if name not in changed}
+        for name in changed:
+            env[name] = None
+        made = region(body, self._declared, Outside(known, self._mentions, lambda stmt: self._allocated(stmt, scope)))
+        return Assign("", (), made, loc=body[0].loc, inside=True)
+
+    def _allocated(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[str, tuple[Affine, ...]]:
+        """Declares an array that a region allocates, and returns its name and sizes."""
+        if stmt.name in self._returned:
+            raise NotAffineError(
+                f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before it"], code="PML-F030"
+            )
+        shape = tuple(self._values.size(extent, scope.iterators) for extent in stmt.extents)
+        name = self._declared.allocate(stmt, shape, Role.LOCAL, conditional=True)
+        return name, self._declared.arrays[name].shape
 
     def _statement(self, stmt: syntax.Stmt, scope: _Scope) -> tuple[Node, ...]:
         if isinstance(stmt, syntax.Assign):
@@ -105,6 +172,8 @@ class _NestBuilder:
             return self._alloc(stmt, scope)
         if isinstance(stmt, syntax.Require):
             self._require(stmt)
+        elif not isinstance(stmt, syntax.Return):
+            raise _not_static(stmt)
         return ()
 
     def _require(self, stmt: syntax.Require) -> None:
@@ -308,22 +377,37 @@ class _NestBuilder:
         return array
 
 
+def _not_static(stmt: syntax.Stmt) -> NotAffineError:
+    """Returns the error for a loop that data end."""
+    if isinstance(stmt, syntax.While):
+        return NotAffineError(
+            "a while loop is not static control", loc=stmt.loc, notes=["polyml compiles: `for i in range(...)`"], code="PML-F001"
+        )
+    leave = next((s for s in statements((stmt,)) if isinstance(s, syntax.Leave)), stmt)
+    word = leave.label.strip("_").rstrip("0123456789.") if isinstance(leave, syntax.Leave) else "break"
+    if word == "return":
+        note = "polyml compiles: return at the end, or at the end of a branch of an `if` outside loops"
+        return NotAffineError("an early return is not static control", loc=leave.loc, notes=[note], code="PML-F002")
+    note = "polyml compiles: loops that run all of their range, with `if` inside"
+    return NotAffineError(f"{word} is not static control", loc=leave.loc, notes=[note], code="PML-F002")
+
+
 def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
     """Returns the names of the arrays whose elements a block assigns."""
     assigned = (stmt.target for stmt in statements(body) if isinstance(stmt, syntax.Assign))
     return frozenset(target.array for target in assigned if isinstance(target, syntax.Subscript))
 
 
-def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
+def assigned_names(body: Sequence[syntax.Stmt]) -> frozenset[str]:
     """Returns the names of the local scalars and loop variables that a block assigns."""
     found: set[str] = set()
     for stmt in body:
         if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
             found.add(stmt.target.name)
         elif isinstance(stmt, syntax.For):
-            found |= {stmt.var} | assigned_names(stmt.body)
-        elif isinstance(stmt, syntax.If):
-            found |= assigned_names(stmt.then) | assigned_names(stmt.orelse)
+            found.add(stmt.var)
+        for inner in traversal.bodies(stmt):
+            found |= assigned_names(inner)
     return frozenset(found)
 
 

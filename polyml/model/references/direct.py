@@ -179,7 +179,7 @@ def _sign(differences: isl.Set) -> str:
 
 
 def _all(statement: Statement) -> Iterator[tuple[int, Access]]:
-    return enumerate((statement.write, *statement.reads))
+    return enumerate((*statement.writes, *statement.reads))
 
 
 def _reference(statement: Statement, access: Access, is_write: bool, text: Callable[[Access], str]) -> Reference:

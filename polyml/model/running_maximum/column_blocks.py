@@ -112,7 +112,7 @@ def _start(writer: StatementWriter, best: Array) -> str:
     value = syntax.Call("maximum", (Load(0, dtype=best.element), least), dtype=best.element)
     return writer.add(
         Statement(
-            name=name, iterators=its, domain=domain, write=access_to(name, its, domain, best.name, (*its, 0)), reads=(read,), value=value,
+            name=name, iterators=its, domain=domain, writes=(access_to(name, its, domain, best.name, (*its, 0)),), reads=(read,), value=value,
             loc=member.statement.loc,
         )
     )  # fmt: skip
@@ -135,7 +135,7 @@ def _of_maximum(writer: StatementWriter, best: Array, factor: Array) -> list[str
     names.append(
         writer.add(
             Statement(
-                name=name, iterators=its, domain=domain, write=access_to(name, its, domain, best.name, now),
+                name=name, iterators=its, domain=domain, writes=(access_to(name, its, domain, best.name, now),),
                 reads=(access_to(name, its, domain, best.name, before),), value=Load(0, dtype=element), loc=member.statement.loc,
             )
         )
@@ -148,7 +148,7 @@ def _of_maximum(writer: StatementWriter, best: Array, factor: Array) -> list[str
     names.append(
         writer.add(
             Statement(
-                name=name, iterators=its, domain=domain, write=access_to(name, its, domain, factor.name, before), reads=reads, value=value,
+                name=name, iterators=its, domain=domain, writes=(access_to(name, its, domain, factor.name, before),), reads=reads, value=value,
                 loc=member.statement.loc,
             )
         )
@@ -171,7 +171,7 @@ def _running(writer: StatementWriter, member: Member, best: Array, position: int
         name=made.name,
         iterators=made.iterators,
         domain=made.domain,
-        write=write,
+        writes=(write,),
         reads=reads,
         value=made.value(old.value),
         loc=old.loc,
@@ -188,7 +188,7 @@ def _of_sum(writer: StatementWriter, member: Sum, best: Array, factor: Array) ->
     by = access_to(name, its, domain, factor.name, (*rows, its[len(rows)]))
     product = syntax.Binary("*", Load(0, dtype=element), Load(1, dtype=element), dtype=element)
     corrected = writer.add(
-        Statement(name=name, iterators=its, domain=domain, write=target, reads=(target, by), value=product, loc=old.loc)
+        Statement(name=name, iterators=its, domain=domain, writes=(target,), reads=(target, by), value=product, loc=old.loc)
     )
     made = writer.blocked(member)
     total = Load(member.accumulator, dtype=element)
@@ -202,7 +202,7 @@ def _of_sum(writer: StatementWriter, member: Sum, best: Array, factor: Array) ->
     used = sorted({part.access for part in subvalues(value) if isinstance(part, Load)})
     value = map_leaves(value, lambda leaf: replace(leaf, access=used.index(leaf.access)) if isinstance(leaf, Load) else leaf)
     summed = Statement(
-        name=made.name, iterators=made.iterators, domain=made.domain, write=made.access(old.write), reads=tuple(reads[k] for k in used),
+        name=made.name, iterators=made.iterators, domain=made.domain, writes=(made.access(old.write),), reads=tuple(reads[k] for k in used),
         value=value, loc=old.loc,
     )  # fmt: skip
     return [corrected, writer.add(summed)]

@@ -82,7 +82,9 @@ class _End:
     def add(self, write: Access, reads: tuple[Access, ...], value: Value) -> str:
         loc = self.writer.group.maximum.statement.loc
         return self.writer.add(
-            Statement(name=self.name, iterators=self.iterators, domain=self.domain, write=write, reads=reads, value=value, loc=loc)
+            Statement(
+                name=self.name, iterators=self.iterators, domain=self.domain, writes=(write,), reads=reads, value=value, loc=loc
+            )
         )
 
 

@@ -80,7 +80,7 @@ def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:
     return replace(
         statement,
         domain=polyhedra.with_iterators(statement.domain.preimage_pw_multi_aff(back), statement.iterators),
-        write=access(statement.write),
+        writes=(access(statement.write),),
         reads=tuple(map(access, statement.reads)),
         value=map_leaves(statement.value, leaf),
     )

@@ -161,7 +161,7 @@ def _moved(statement: Statement, name: str, wide: str, starts: Sequence[isl.PwAf
         own = (polyhedra.offset_dimension(statement.domain, dim, start) for dim, start in enumerate(starts))
         return _access(a, wide, (*own, *a.subscripts), statement)
 
-    return replace(statement, write=access(statement.write), reads=tuple(map(access, statement.reads)))
+    return replace(statement, writes=(access(statement.write),), reads=tuple(map(access, statement.reads)))
 
 
 def _access(like: Access, array: str, subscripts: tuple[isl.PwAff, ...], statement: Statement) -> Access:
@@ -191,7 +191,7 @@ def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Arra
     blank = replace(writers[0], name=name, iterators=iterators, domain=domain, reads=(), loops=())
     return replace(
         blank,
-        write=_access(writers[0].write, array.name, own, blank),
+        writes=(_access(writers[0].write, array.name, own, blank),),
         reads=(_access(writers[0].write, wide.name, (*there, *own), blank),),
         value=Load(0, dtype=array.element),
     )

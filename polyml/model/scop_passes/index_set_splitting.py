@@ -68,7 +68,7 @@ def restricted(statement: Statement, piece: isl.Set, name: str) -> Statement:
         statement,
         name=name,
         domain=domain,
-        write=access(statement.write),
+        writes=(access(statement.write),),
         reads=tuple(map(access, statement.reads)),
         value=map_leaves(statement.value, leaf),
     )

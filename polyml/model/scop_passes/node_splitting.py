@@ -160,7 +160,7 @@ def _copy(first: Statement, node: _SplitNode, array: Array, every: isl.Set, star
         name=name,
         iterators=iterators,
         domain=domain,
-        write=_access(domain, name, array.name, own),
+        writes=(_access(domain, name, array.name, own),),
         reads=(replace(access, relation=relation, subscripts=subscripts),),
         value=Load(0, dtype=array.element),
         loc=first.loc,

@@ -136,4 +136,4 @@ def _expanded(statement: Statement, name: str, starts: tuple[isl.PwAff, ...]) ->
         relation = polyhedra.rename_domain(polyhedra.relation(space, name, subscripts), statement.name)
         return replace(a, relation=relation, subscripts=subscripts)
 
-    return replace(statement, write=access(statement.write), reads=tuple(map(access, statement.reads)))
+    return replace(statement, writes=(access(statement.write),), reads=tuple(map(access, statement.reads)))

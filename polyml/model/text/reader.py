@@ -239,7 +239,7 @@ class _StatementReader:
         while self._scop.lines.is_at("read"):
             self._read()
         return Statement(
-            name=self._name, iterators=self._iterators, domain=domain, write=write, reads=self._reads,
+            name=self._name, iterators=self._iterators, domain=domain, writes=(write,), reads=self._reads,
             value=self._value(), loc=loc,
         )  # fmt: skip
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from polyml.errors import BoundsError, CompileError, PolymlError, PolymlMemoryError, PolymlOverflowError, PolymlValueError
 from polyml.model.core import call_interface
-from polyml.model.core.call_interface import Status
+from polyml.model.core.call_interface import Failure, Status
 from polyml.runtime.storage.artifact import Artifact
 from polyml.runtime.storage.records import CheckRecord
 
+_WRITTEN = "what ran before it has been written; on several threads, perhaps also what other iterations of a loop write"
 _PARTLY_WRITTEN = "its arrays may be partly written"
 _ISL_OPERATIONS = 2_000_000
 
@@ -21,6 +22,9 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
     """
     if 0 < status <= len(artifact.checks):
         return violation(artifact.checks[status - 1], sizes(artifact, arguments))
+    in_region = call_interface.failure(status)
+    if in_region is not None and in_region[0] < len(artifact.failures):
+        return _of_region(artifact.failures[in_region[0]], in_region[1], arguments)
     name = f"`{artifact.name}`"
     if status == Status.OUT_OF_MEMORY:
         return PolymlMemoryError(f"{name} found no memory for its temporaries")
@@ -31,6 +35,15 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
     if status == Status.TOO_LARGE_TO_SPARE:
         return PolymlMemoryError(f"an array that {name} does without would have more than 512 GiB")
     return of_number(status, artifact.name, _PARTLY_WRITTEN)
+
+
+def _of_region(place: Failure, index: int, arguments: Mapping[str, object]) -> PolymlError:
+    """Returns the error for an index that no element has, which a region met as it ran."""
+    shape = getattr(arguments.get(place.array), "shape", ())
+    size = f" of size {shape[place.dim]}" if place.dim < len(shape) else ""
+    told = "an index" if abs(index) == call_interface.TOLD else f"index {index}"
+    text = f"`{place.what}` is out of bounds: {told} in dimension {place.dim}{size}"
+    return BoundsError(text, loc=place.loc, notes=[_WRITTEN])
 
 
 def of_number(status: int, kernel: str, state: str) -> PolymlError:

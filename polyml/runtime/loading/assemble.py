@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 _OPTIMISATION_LEVEL = 2
+_ROUGH = "; rough\n"  # begins a text that LLVM's passes have to optimise, see codegen/llvm/builder.py
 
 
 def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTIMISATION_LEVEL) -> bytes:
@@ -49,6 +50,7 @@ class Assembler:
 
     def __init__(self, others: int, *, cpu: str = "", features: str = "", level: int = 1):
         self._others, self._machines = others, _idle_machines(cpu, features, level)
+        self._target = cpu, features
         self._modules: list[_ObjectModule] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()  # guards what follows
@@ -66,7 +68,7 @@ class Assembler:
 
     def add(self, text: str) -> None:
         """Adds an LLVM text, and lets another thread begin with it."""
-        module = _ObjectModule(text)
+        module = _ObjectModule(_optimised(text, *self._target) if text.startswith(_ROUGH) else text)
         self._modules.append(module)
         with self._lock:
             self._waiting.append(module)
@@ -138,6 +140,17 @@ def assemble_optimised(text: str) -> bytes:
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)
+
+
+def _optimised(text: str, cpu: str, features: str) -> str:
+    """Returns an LLVM text as LLVM's optimisation passes leave it, for code of regions: loops are vectorised, and checks moved."""
+    llvm, module = llvm_binding(), _parsed(text)
+    machine = _machine(cpu, features, _OPTIMISATION_LEVEL)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = tuning.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return str(module)
 
 
 def _parsed(text: str, context=None):

@@ -9,13 +9,15 @@ from itertools import accumulate, pairwise
 
 from polyml.dtypes import BY_NUMPY_NAME
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
+from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult, SizeRelation
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.records import (
     CheckRecord,
     check_from_json,
     check_to_json,
     count_of,
+    failure_from_json,
+    failure_to_json,
     flag_of,
     integer_of,
     layout_of,
@@ -28,7 +30,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Artifact:
     notes: lines for explain().
     sized: whether other sizes need other code.
     relations: relations between sizes, such as N = M + 1, that have to hold.
+    failures: the places in regions at which a call may end with an error.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Artifact:
     notes: tuple[str, ...] = ()
     sized: bool = False
     relations: tuple[SizeRelation, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     def __post_init__(self):
         arrays = {n: t.ndim for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)}
@@ -161,6 +165,7 @@ def _to_json(artifact: Artifact) -> dict:
         "notes": artifact.notes,
         "sized": artifact.sized,
         "relations": [asdict(a) for a in artifact.relations],
+        "failures": [failure_to_json(f) for f in artifact.failures],
     }
 
 
@@ -186,6 +191,7 @@ def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
         notes=tuple_of(text_of, head["notes"]),
         sized=flag_of(head["sized"]),
         relations=tuple_of(_relation_from_json, head["relations"]),
+        failures=tuple_of(failure_from_json, head["failures"]),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult
 from polyml.reading.input_limits import shown
 from polyml.source import Loc, Source
 
@@ -146,7 +146,7 @@ def only(data: object, names: Set[str]) -> dict:
     return data
 
 
-_CHECK, _PARAMETER = (frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter))
+_CHECK, _PARAMETER, _FAILURE = (frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, Failure))
 _LOC = frozenset({"file", "line", "column", "width", "text"})
 
 
@@ -163,6 +163,18 @@ def check_from_json(given: object) -> CheckRecord:
 def check_to_json(check: CheckRecord) -> dict:
     """Returns a check as data for JSON, which `check_from_json` reads."""
     return {**asdict(check), "loc": _loc_to_json(check.loc)}
+
+
+def failure_from_json(given: object) -> Failure:
+    """Returns the failure that `failure_to_json` wrote. Raises ValueError for any other data."""
+    data = only(given, _FAILURE)
+    kind, what, array = (text_of(data[name]) for name in ("kind", "what", "array"))
+    return Failure(kind, what, array, count_of(data["dim"]), optional_of(_loc_from_json, data["loc"]))
+
+
+def failure_to_json(failure: Failure) -> dict:
+    """Returns a failure as data for JSON, which `failure_from_json` reads."""
+    return {**asdict(failure), "loc": _loc_to_json(failure.loc)}
 
 
 def parameter_from_json(given: object) -> Parameter:

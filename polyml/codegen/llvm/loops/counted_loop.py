@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.loop_nest import has_guard
-from polyml.codegen.ir.program import CannotRunTogether, Loop, loops
+from polyml.codegen.ir.program import CannotRunTogether, Loop, instances, loops
 from polyml.codegen.llvm.addresses import LoopScope
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
@@ -125,7 +125,8 @@ class _LoopEmitter:
         """
         inside = _only_loops(node)
         innermost = inside[-1] if inside else node
-        if _is_nest(self._body, innermost):
+        statements = self._body.scop.statements
+        if _is_nest(self._body, innermost) or any(statements[i.statement].region for i in instances(innermost.body)):
             return RegisterPlan(None, {})
         elements = self._statements.elements(innermost)
         if not inside:

@@ -12,6 +12,7 @@ from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operan
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.codegen.llvm.statements.prefix_sums import PrefixSums
+from polyml.codegen.llvm.statements.region_code import RegionEmitter
 from polyml.dtypes import BOOL
 
 
@@ -38,6 +39,10 @@ class StatementEmitter:
 
     def instance(self, node: Instance) -> None:
         """Emits the instance for all iterations that the jams around it run together (unroll-and-jam)."""
+        statement = self._body.scop.statements[node.statement]
+        if statement.region is not None:
+            RegionEmitter(self._body, self._locations, statement, node).emit()
+            return
         if self._prefix_sums.take_updated(node):
             return
         for copy in self._copies(node):

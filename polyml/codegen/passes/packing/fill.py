@@ -184,7 +184,7 @@ def _statement(
         name=name,
         iterators=iterators,
         domain=isl.Set(f"{{ {name}[{', '.join(iterators)}] }}"),
-        write=access_to(copy.name, written),
+        writes=(access_to(copy.name, written),),
         reads=(access_to(copy.window.array, read),),
         value=copy.value,
     )

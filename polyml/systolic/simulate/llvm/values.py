@@ -50,7 +50,7 @@ def values(
     """
     registers = [f"r{k}" for k in range(len(datapath.types))]
     statement = Statement(
-        name="S", iterators=("u",), domain=isl.Set(f"{{ S[u] : 0 <= u < {length} }}"), write=_access(_RESULT, length),
+        name="S", iterators=("u",), domain=isl.Set(f"{{ S[u] : 0 <= u < {length} }}"), writes=(_access(_RESULT, length),),
         reads=tuple(_access(register, length) for register in registers), value=_with_numbers(datapath.value, arguments),
     )  # fmt: skip
     arrays = {each: _array(each, kind, length) for each, kind in zip((*registers, _RESULT), (*datapath.types, datapath.result))}
@@ -90,7 +90,7 @@ def chains(name: str, datapath: Datapath, arguments: Mapping[str, object], shape
     reads = tuple(_chain_access(register, *each) for register, each in zip(registers, strides))
     domain = isl.Set("{ S[p, c, t] }")
     statement = Statement(
-        name="S", iterators=("p", "c", "t"), domain=domain, write=reads[sums], reads=reads,
+        name="S", iterators=("p", "c", "t"), domain=domain, writes=(reads[sums],), reads=reads,
         value=_with_numbers(datapath.value, arguments),
     )  # fmt: skip
     strip = _strip(shape.step, _skew(strides, sums), shape.vectors)

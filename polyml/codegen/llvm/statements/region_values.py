@@ -1,0 +1,242 @@
+"""The values of a Region's expressions: numbers and elements at any index, each evaluated where Python evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from polyml.codegen.analysis.region_integers import FULL, RegionIntegers
+from polyml.codegen.ir.jams import Copy
+from polyml.codegen.ir.program import Instance
+from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.registers import Location
+from polyml.codegen.llvm.ssa_value import SsaValue, memory_type, register_type
+from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
+from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands, Term
+from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
+from polyml.dtypes import BOOL, I64, PYINT, DType
+from polyml.frontend import syntax, traversal
+from polyml.model.core.call_interface import TOLD, Status
+from polyml.model.core.nest import Integer
+from polyml.model.core.scop import Region, ScalarArg, Statement
+from polyml.quasi_affine.affine import Affine
+
+Dimension = tuple[int, int]  # the identity of a Subscript, and a dimension
+
+
+class _Checks(CheckedIntegers):
+    """The checks of a region: one that fails ends the call."""
+
+    def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
+        """Emits a branch that ends the call with the status if something happened for which Python raises an error."""
+        fn, answer = self._body.fn, str(int(status))
+        wrong, fine = fn.block("wrong"), fn.block("fine")
+        fn.branch(happened.ssa, wrong, fine)
+        fn.current = wrong
+        if number is not None:
+            is_nan = fn.emit(f"fcmp uno {number.type} {number.ssa}, {number.ssa}")
+            answer = fn.emit(f"select i1 {is_nan}, i64 {int(Status.NOT_A_NUMBER)}, i64 {answer}")
+        self._body.fail(answer)
+        fn.current = fine
+
+
+class RegionValues(ExpressionEmitter):
+    """A RegionValues emits the expressions of one instance of a region.
+
+    safe: the indices that are known to be those of elements, counted from 0
+    """
+
+    def __init__(self, body: ElementAccess, locations: AccessLocations, statement: Statement, region: Region, node: Instance):
+        super().__init__(body, locations)
+        self._checks: CheckedIntegers = _Checks(body)
+        sizes = frozenset(p.name for p in body.scop.parameters if p.is_size)
+        self.integers = RegionIntegers(region, sizes)
+        self._iterators = dict(zip(statement.iterators, node.point))
+        copy = Copy({}, None, 1, None, 0)
+        self._operands = Operands(InstanceCopy(statement, self._iterators, copy, node, ()), None)
+        entry = body.fn.blocks[0]
+        self._places = {name: body.fn.emit(f"alloca {register_type(dtype)}", entry) for name, dtype in region.numbers}
+        self._types = dict(region.numbers)
+        self.safe: frozenset[Dimension] = frozenset()
+
+    def of(self, expr: Term) -> SsaValue:
+        """Emits an expression, and returns its value."""
+        return self.value(expr, self._operands)
+
+    def assign(self, target: syntax.Target, value: SsaValue) -> None:
+        """Emits the store of a value to a number or an element."""
+        if isinstance(target, syntax.Name):
+            self._body.fn.do(f"store {value.type} {value.ssa}, ptr {self._places[target.name]}")
+            return
+        if not isinstance(target, syntax.Subscript):
+            raise TypeError(f"an array that is stored as a whole became loops before: {target!r}")
+        if not target.indices:
+            self._body.memory.store(Location(target.array, ()), value)
+            return
+        address, (kind, align), ssa = self._address(target), self._memory(target.array), value.ssa
+        if value.dtype.kind == "b":
+            ssa = self._body.fn.emit(f"zext i1 {ssa} to i8")
+        self._body.fn.do(f"store {kind} {ssa}, ptr {address}, align {align}")
+
+    def number(self, name: str) -> SsaValue:
+        """Emits the load of a number of the region, and returns its value."""
+        dtype = self._types[name]
+        return SsaValue(self._body.fn.emit(f"load {register_type(dtype)}, ptr {self._places[name]}"), dtype)
+
+    def value(self, e: Term, operands: Operands) -> SsaValue:
+        """Emits an expression, and returns its value."""
+        match e:
+            case syntax.Name():
+                return self.number(e.name)
+            case Integer():
+                return SsaValue(self._body.integer(e.affine.substitute(self._iterators)), _own(e.dtype))
+            case syntax.Subscript():
+                return self._element(e)
+        return self._operation(e, operands)
+
+    def _element(self, e: syntax.Subscript) -> SsaValue:
+        if not e.indices:
+            return self._body.memory.load(Location(e.array, ()))
+        address, (kind, align) = self._address(e), self._memory(e.array)
+        ssa = self._body.fn.emit(f"load {kind}, ptr {address}, align {align}")
+        if e.dtype.kind == "b":
+            ssa = self._body.fn.emit(f"icmp ne i8 {ssa}, 0")
+        return SsaValue(ssa, self._body.scop.arrays[e.array].element)
+
+    def _memory(self, array: str) -> tuple[str, int]:
+        """Returns the LLVM type of an array's elements in memory, and their alignment in bytes."""
+        element = self._body.scop.arrays[array].element
+        return memory_type(element), 1 if self._body.module.layout.unaligned(array) else element.size_bytes
+
+    def _address(self, e: syntax.Subscript) -> str:
+        """Emits the tests of an element's indices, and returns the SSA name of its address."""
+        body, fn = self._body, self._body.fn
+        shape = body.scop.arrays[e.array].shape
+        indices = [self._position(e, dim, body.module.table.affine(shape[dim])) for dim in range(len(e.indices))]
+        pointer = body.base(e.array)
+        for index, stride in zip(indices, body.module.layout.strides(e.array)):
+            offset = fn.emit(f"mul nsw i64 {index}, {body.stride(stride)}")
+            pointer = fn.emit(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
+        return pointer
+
+    def _position(self, e: syntax.Subscript, dim: int, extent: Affine) -> str:
+        """Emits an index, with a test that an element has it, and returns it counted from 0."""
+        body, fn, index = self._body, self._body.fn, e.indices[dim]
+        if e.inside or (id(e), dim) in self.safe:
+            return self.unchecked(index)
+        value, least = self.of(index).ssa, self.integers.of(index)[0]
+        size, counted = body.integer(extent), value
+        if least < 0:
+            negative = fn.emit(f"icmp slt i64 {value}, 0")
+            from_end = fn.emit(f"add i64 {value}, {size}")
+            counted = fn.emit(f"select i1 {negative}, i64 {from_end}, i64 {value}")
+        outside = fn.emit(f"icmp uge i64 {counted}, {size}")
+        wrong, fine = fn.block("outside"), fn.block("fine")
+        fn.branch(outside, wrong, fine)
+        fn.current = wrong
+        site = body.module.failure(body.scop.failure(e, dim))
+        told = value
+        for name, most in (("smax", -TOLD), ("smin", TOLD)):
+            body.declared.setdefault(f"llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
+            told = fn.emit(f"call i64 @llvm.{name}.i64(i64 {told}, i64 {most})")
+        body.fail(fn.emit(f"or i64 {fn.emit(f'shl i64 {told}, 16')}, {site}"))
+        fn.current = fine
+        return counted
+
+    def unchecked(self, index: syntax.Expr) -> str:
+        """Emits an index that is known to be within its array, without tests, and returns it."""
+        match index:
+            case syntax.Binary(op="+" | "-" | "*" as op, left=left, right=right):
+                name = {"+": "add", "-": "sub", "*": "mul"}[op]
+                one, other = self.unchecked(left), self.unchecked(right)
+                return self._body.fn.emit(f"{name} nsw i64 {one}, {other}")
+        return self.of(index).ssa
+
+    # -- what Python evaluates only in part ----------------------------------------------------------------------
+
+    def _logical(self, e: syntax.Logical, operands: Operands) -> SsaValue:
+        """Emits `and` or `or`, whose operands are evaluated as far as they are needed, and returns its truth value."""
+        total = self._body.math.truth(self.of(e.operands[0]))
+        for operand in e.operands[1:]:
+            if self._is_plain(operand):
+                total = self._body.math.logical(e.op, total, self._body.math.truth(self.of(operand)))
+                continue
+            known = SsaValue("false" if e.op == "and" else "true", BOOL)
+            rest, decided = self._later(operand), self._later(known)
+            total = self._branches(total, *((rest, decided) if e.op == "and" else (decided, rest)))
+        return total
+
+    def _later(self, value: SsaValue | syntax.Expr) -> Callable[[], SsaValue]:
+        """Returns a function that emits an expression and returns its truth value, or returns a value that is known."""
+        return lambda: value if isinstance(value, SsaValue) else self._body.math.truth(self.of(value))
+
+    def _choice(self, e: syntax.IfExp, operands: Operands) -> SsaValue:
+        """Emits a conditional expression, of which one side is evaluated, and returns its value."""
+        math = self._body.math
+        test = math.truth(self.of(e.condition))
+        if self._is_plain(e.then) and self._is_plain(e.orelse):
+            return math.select(test, self.of(e.then), self.of(e.orelse))
+        return self._branches(test, lambda: self.of(e.then), lambda: self.of(e.orelse))
+
+    def _branches(self, test: SsaValue, then: Callable[[], SsaValue], orelse: Callable[[], SsaValue]) -> SsaValue:
+        fn = self._body.fn
+        ends, after = [], None
+        blocks = fn.block("then"), fn.block("else")
+        fn.branch(test.ssa, *blocks)
+        for block, side in zip(blocks, (then, orelse)):
+            fn.current = block
+            self._body.math.forget()
+            value = side()
+            ends.append((value, fn.current))
+        after = fn.block("after")
+        for _, block in ends:
+            fn.current = block
+            fn.jump(after)
+        fn.current = after
+        self._body.math.forget()
+        (one, first), (other, second) = ends
+        result = fn.name()
+        after.phis.append(f"{result} = phi {one.type} [ {one.ssa}, %{first.label} ], [ {other.ssa}, %{second.label} ]")
+        return replace(one, ssa=result)
+
+    def _is_plain(self, expr: syntax.Expr) -> bool:
+        """Returns whether an expression is cheap and raises nothing, so that it may be evaluated where Python does not."""
+        for node in traversal.nodes(expr):
+            if isinstance(node, syntax.Subscript) and node.indices:
+                if not all((id(node), dim) in self.safe for dim in range(len(node.indices))):
+                    return False
+            if isinstance(node, syntax.Cast) and (node.to == PYINT and node.operand.dtype.is_float or node.operand.dtype == PYINT):
+                if not (node.to.is_float or node.operand.dtype == PYINT and node.to == I64):
+                    return False
+            if isinstance(node, (syntax.Binary, syntax.Unary)) and node.dtype == PYINT and self.integers.of(node) == FULL:
+                return False
+            if isinstance(node, syntax.Call) and node.function not in ("abs", "sqrt", "minimum", "maximum"):
+                return False
+            if isinstance(node, syntax.Binary) and node.op in ("**", "//", "%", "<<", ">>"):
+                return False
+        return True
+
+    def _operation(self, e: Term, operands: Operands) -> SsaValue:
+        if isinstance(e, (syntax.Binary, syntax.Unary)) and e.dtype == PYINT and self.integers.of(e) != FULL:
+            plain = self._within_64_bits(e)
+            if plain is not None:
+                return plain
+        if isinstance(e, ScalarArg):
+            return self._number(e)
+        return super()._operation(e, operands)
+
+    def _within_64_bits(self, e: syntax.Binary | syntax.Unary) -> SsaValue | None:
+        """Emits an operation of Python ints that is known not to leave 64 bits, and returns its value; None for other operators."""
+        if isinstance(e, syntax.Unary):
+            if e.op != "-":
+                return None
+            return SsaValue(self._body.fn.emit(f"sub nsw i64 0, {self.of(e.operand).ssa}"), PYINT)
+        name = {"+": "add", "-": "sub", "*": "mul"}.get(e.op)
+        if name is None:
+            return None
+        left, right = self.of(e.left), self.of(e.right)
+        return SsaValue(self._body.fn.emit(f"{name} nsw i64 {left.ssa}, {right.ssa}"), PYINT)
+
+
+def _own(dtype: DType) -> DType:
+    return PYINT if dtype is None else dtype

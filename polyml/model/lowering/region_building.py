@@ -1,0 +1,195 @@
+"""Regions: statements whose control or subscripts data decide become one statement, with all that it may access.
+
+        for k in range(ptr[i], ptr[i + 1]):                R[i]: reads ptr[i], ptr[i + 1], val[any], x[any], col[any]
+            s += val[k]*x[col[k]]                  ->            writes y[i]
+        y[i] = s
+
+(Benabderrahmane et al., "The polyhedral model is more widely applicable than you think", CC 2010.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from polyml.dtypes import PYINT, DType
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import left, statements
+from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.core.nest import Integer
+from polyml.model.core.scop import Region, RegionAccess, ScalarArg
+from polyml.model.lowering.declarations import Declarations
+from polyml.model.lowering.half_arithmetic import widened
+from polyml.quasi_affine.affine import Affine
+
+
+class Allocator(Protocol):
+    """An Allocator declares the array that a statement allocates, and returns its name in the nest and its sizes."""
+
+    def __call__(self, stmt: syntax.Alloc) -> tuple[str, tuple[Affine, ...]]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Outside:
+    """An Outside is what a region sees of the kernel around it.
+
+    values: loop variables around it, and local numbers that are known to be affine in iterators and sizes
+    mentions: how often the whole kernel mentions each name
+    allocate: declares arrays
+    """
+
+    values: Mapping[str, Affine]
+    mentions: Mapping[str, int]
+    allocate: Allocator
+
+
+def region(body: Sequence[Stmt], declared: Declarations, outside: Outside) -> Region:
+    """Returns the region that statements become. Raises NotAffineError for statements that no region has.
+
+    declared: the arrays and names of the nest, to which those that the region needs are added
+    """
+    return _RegionBuilder(declared, outside, mentions(body)).region(body)
+
+
+def mentions(body: Sequence[Stmt]) -> dict[str, int]:
+    """Returns how often statements read or bind each name that stands for a number."""
+    found: dict[str, int] = {}
+    for name in _named(body):
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _named(body: Sequence[Stmt]) -> Iterator[str]:
+    for stmt in statements(body):
+        if isinstance(stmt, syntax.For):
+            yield stmt.var
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            yield stmt.target.name
+        for expr in traversal.expressions(stmt):
+            yield from (node.name for node in traversal.nodes(expr) if isinstance(node, syntax.Name))
+
+
+def halves(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+    """Returns the first statements of a block, which run whatever follows leaves, and the rest of it."""
+    count = next((k for k, stmt in enumerate(body) if left((stmt,))), len(body))
+    return body[:count], body[count:]
+
+
+class _RegionBuilder:
+    """A _RegionBuilder rewrites the statements of one region over the names of the nest, and collects their accesses."""
+
+    def __init__(self, declared: Declarations, outside: Outside, own: Mapping[str, int]):
+        self._declared, self._outside = declared, outside
+        self._bound: set[str] = set()  # loop variables of the region
+        self._own = {name for name, count in own.items() if outside.mentions[name] == count and name not in declared.types}
+        self._numbers: dict[str, DType] = {}
+        self._accesses: dict[RegionAccess, None] = {}
+
+    def region(self, body: Sequence[Stmt]) -> Region:
+        """Returns the region."""
+        self._bound = {stmt.var for stmt in statements(body) if isinstance(stmt, syntax.For)}
+        made = self._block(tuple(body))
+        return Region(made, tuple(self._numbers.items()), tuple(self._accesses), dtype=PYINT)
+
+    def _block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(made for stmt in body for made in self._stmt(stmt))
+
+    def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        match stmt:
+            case syntax.Assign():
+                return (dataclasses.replace(stmt, target=self._target(stmt), value=self._value(stmt.value)),)
+            case syntax.Alloc():
+                return self._alloc(stmt)
+            case syntax.Require():
+                what = f"whether there is {stmt.what} depends on data"
+                raise NotAffineError(what, loc=stmt.loc, code="PML-F030")
+        if isinstance(stmt, syntax.For):
+            self._numbers[stmt.var] = PYINT
+        return (traversal.with_bodies(traversal.map_reads(stmt, self._value), self._block),)
+
+    def _target(self, stmt: syntax.Assign) -> syntax.Target:
+        target = stmt.target
+        if isinstance(target, syntax.Subscript):
+            return self._element(target, writes=True)
+        if not isinstance(target, syntax.Name):
+            raise TypeError(f"an array that is stored as a whole became loops before: {target!r}")
+        if target.name in self._own:
+            self._numbers[target.name] = self._declared.scalar_types.get(target.name, target.dtype)
+            return target
+        return self._scalar(target, writes=True)
+
+    def _scalar(self, name: syntax.Name, *, writes: bool) -> syntax.Subscript:
+        """Returns the number outside the region that a name stands for."""
+        array = self._declared.scalar(name.name, self._declared.scalar_types.get(name.name, name.dtype))
+        self._accesses[RegionAccess(array, (), writes, name.loc)] = None
+        return syntax.Subscript(array, (), dtype=name.dtype, loc=name.loc, inside=True)
+
+    def _value(self, expr: Expr) -> Expr:
+        match expr:
+            case syntax.Name():
+                return self._name(expr)
+            case syntax.Shape():
+                return Integer(self._declared.size(expr.array, expr.dim), dtype=expr.dtype, loc=expr.loc)
+            case syntax.Subscript():
+                return self._element(expr, writes=False)
+            case syntax.ArrayName():
+                return expr
+        return widened(traversal.with_operands(expr, tuple(map(self._value, traversal.operands(expr)))))
+
+    def _name(self, expr: syntax.Name) -> Expr:
+        name = expr.name
+        if name in self._own or name in self._bound:
+            return expr
+        if name in self._outside.values:
+            return Integer(self._outside.values[name], dtype=expr.dtype, loc=expr.loc)
+        if name in self._declared.argument_names and name not in self._declared.scalar_names:
+            return ScalarArg(name, dtype=expr.dtype, loc=expr.loc)
+        return self._scalar(expr, writes=False)
+
+    def _element(self, expr: syntax.Subscript, *, writes: bool) -> syntax.Subscript:
+        indices = tuple(map(self._value, expr.indices))
+        array = self._declared.array_names[expr.array]
+        self._accesses[RegionAccess(array, tuple(map(affine, indices)), writes, expr.loc)] = None
+        return dataclasses.replace(expr, array=array, indices=indices)
+
+    def _alloc(self, stmt: syntax.Alloc) -> tuple[Stmt, ...]:
+        """Returns the loops that fill an array which the region allocates, if it is filled."""
+        array, shape = self._outside.allocate(stmt)
+        if stmt.fill is None:
+            return ()
+        names = [f"{array}.{dim}" for dim in range(len(shape))]
+        self._numbers |= dict.fromkeys(names, PYINT)
+        indices = tuple(syntax.Name(name, dtype=PYINT) for name in names)
+        self._accesses[RegionAccess(array, tuple(None for _ in shape), True, stmt.loc)] = None
+        element = self._declared.arrays[array].element
+        target = syntax.Subscript(array, indices, dtype=element, inside=True, loc=stmt.loc)
+        fill = self._value(stmt.fill)
+        if fill.dtype != element:
+            fill = syntax.Cast(fill, element, True, dtype=element, loc=stmt.loc)
+        made: Stmt = syntax.Assign(target, fill, loc=stmt.loc)
+        zero = syntax.Const(0, dtype=PYINT)
+        for name, extent in zip(reversed(names), reversed(shape)):
+            made = syntax.For(name, zero, Integer(extent, dtype=PYINT), 1, (made,), loc=stmt.loc)
+        return (made,)
+
+
+def affine(expr: Expr) -> Affine | None:
+    """Returns an integer expression of a region as an affine one of iterators and sizes; None where it is none."""
+    match expr:
+        case Integer():
+            return expr.affine
+        case syntax.Const(value=int(value)):
+            return Affine(value)
+        case syntax.Unary(op="-", operand=operand):
+            inside = affine(operand)
+            return None if inside is None else -inside
+        case syntax.Binary(op="+" | "-" | "*" as op, left=one, right=other):
+            a, b = affine(one), affine(other)
+            if a is None or b is None:
+                return None
+            if op != "*":
+                return a + b if op == "+" else a - b
+            return a * b.constant if b.is_constant else b * a.constant if a.is_constant else None
+    return None
