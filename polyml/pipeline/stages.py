@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from polyml.config import Options
 from polyml.dtypes import F16
-from polyml.errors import NotAffineError
+from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.frontend.algebra.rewrite import Rewritten
 from polyml.frontend.types.infer import infer
@@ -17,6 +17,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
+from polyml.model.lowering.region_building import has_nest_in_loop
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -41,7 +42,6 @@ class CompileRequest:
     sizes: the sizes of the call, by which tiles are chosen; None: the code is for all sizes alike.
     machine: the processor that the code is for.
     alike: whether sizes that are equal in the call may be taken to be equal before there is a schedule.
-    regions: whether what is not affine becomes regions.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -51,7 +51,6 @@ class CompileRequest:
     sizes: Sizes | None = None
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = True
-    regions: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,6 +113,25 @@ class Model:
     unknown: str = ""
     notes: tuple[str, ...] = ()
     chosen_by_sizes: bool = False
+
+
+def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
+    """Returns the model of a kernel for these argument types, in which what is not affine are regions.
+
+    Raises NotAffineError for what no region has, and where plain Python, which runs affine loops compiled, is expected to be faster.
+    """
+    try:
+        return modelled(kernel, types, wanted, runner)
+    except SizesNeeded:
+        raise
+    except NotAffineError as problem:
+        try:
+            model = modelled(kernel, types, replace(wanted, regions=True), runner)
+        except NotAffineError:
+            raise problem from None
+        if any(has_nest_in_loop(statement) for statement in model.scop.statements.values()):
+            raise
+        return model
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:

@@ -19,7 +19,7 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.model.core.nest import Integer
-from polyml.model.core.scop import Region, RegionAccess, ScalarArg
+from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Statement
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.half_arithmetic import widened
 from polyml.quasi_affine.affine import Affine
@@ -75,6 +75,34 @@ def halves(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """Returns the first statements of a block, which run whatever follows leaves, and the rest of it."""
     count = next((k for k, stmt in enumerate(body) if left((stmt,))), len(body))
     return body[:count], body[count:]
+
+
+def has_nest_in_loop(statement: Statement) -> bool:
+    """Returns whether a region without loops around it runs nested affine loops again and again, as a `while` around sweeps over a
+    grid does. By themselves such loops have tiles, vectors and threads, which a region has not.
+    """
+    if statement.region is None or statement.iterators:
+        return False
+    loops = (s for s in statements(statement.region.body) if isinstance(s, (syntax.For, syntax.While)))
+    return any(_is_affine_nest(inner) for loop in loops for inner in statements(loop.body))
+
+
+def _is_affine_nest(stmt: Stmt) -> bool:
+    """Returns whether a statement is nested loops, and seems to be affine, as far as the text tells."""
+    if not isinstance(stmt, syntax.For) or not any(isinstance(inner, syntax.For) for inner in statements(stmt.body)):
+        return False
+    for inner in statements((stmt,)):
+        if isinstance(inner, (syntax.While, syntax.Block, syntax.Leave)):
+            return False
+        expressions = traversal.expressions(inner)
+        bounds = expressions if isinstance(inner, syntax.For) else ()
+        target = (inner.target,) if isinstance(inner, syntax.Assign) else ()
+        indices = (
+            i for e in (*expressions, *target) for n in traversal.nodes(e) if isinstance(n, syntax.Subscript) for i in n.indices
+        )
+        if any(isinstance(node, syntax.Subscript) for each in (*bounds, *indices) for node in traversal.nodes(each)):
+            return False
+    return True
 
 
 class _RegionBuilder:
