@@ -148,7 +148,11 @@ KERNEL_PASSES = (
 
 # Kernel -> Nest
 RESOLVE = Pass(
-    "resolve", resolve, "names become affine expressions of sizes and loop variables", takes=("aliased", "regions"), required=_NEXT
+    "resolve",
+    resolve,
+    "names become affine expressions of sizes and loop variables",
+    takes=("aliased", "regions", "sequential"),
+    required=_NEXT,
 )
 
 # Nest -> Nest

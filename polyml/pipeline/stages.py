@@ -25,6 +25,8 @@ from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import extents_of, extents_of_parameters, typical_sizes
 from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.affine.source_threads import sequential_loops
+from polyml.source import Loc
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
 BLOCK_OPERATIONS = 500_000  # and for the dependences of sums in blocks of columns
@@ -64,6 +66,7 @@ class ModelRequest:
     machine: the processor that code is made for.
     alike: whether sizes that are equal in the call may be taken to be equal, so that other calls need another model.
     regions: whether what is not affine becomes regions.
+    sequential: the places of loops that become a part of the regions in them.
     """
 
     options: Options
@@ -73,6 +76,7 @@ class ModelRequest:
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = False
     regions: bool = False
+    sequential: frozenset[Loc] = frozenset()
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:
@@ -131,7 +135,8 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise problem from None
         if any(has_nest_in_loop(statement) for statement in model.scop.statements.values()):
             raise
-        return model
+        places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
+        return modelled(kernel, types, replace(wanted, regions=True, sequential=places), runner) if places else model
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
@@ -189,8 +194,9 @@ def _rewritten(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted:
 def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> Scop:
     """Returns the SCoP of a typed kernel, after all passes of the stage "domain", which come before dependences are looked for."""
     scop = extract(
-        typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner, extents=wanted.extents, regions=wanted.regions
-    )
+        typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner, extents=wanted.extents,
+        regions=wanted.regions, sequential=wanted.sequential,
+    )  # fmt: skip
     if scop.has_regions:
         return scop
     return runner.through(passes.SCOP_PASSES, scop, {"transform": wanted.transform}, stage="domain")
@@ -241,6 +247,7 @@ def extract(
     runner: PassRunner | None = None,
     extents: Mapping[tuple[str, int], int] | None = None,
     regions: bool = False,
+    sequential: frozenset[Loc] = frozenset(),
 ) -> Scop:
     """Returns the SCoP of a typed kernel, before any pass on SCoPs.
 
@@ -250,12 +257,13 @@ def extract(
     runner: runs the passes; None: a new one.
     extents: by array and dimension, in the call by which sizes are taken to be equal; None: none are.
     regions: whether what is not affine becomes regions; a SCoP that has some goes through no pass on nests.
+    sequential: the places of loops that become a part of the regions in them.
     Raises NotAffineError, with the location, for a bound, subscript or allocation that is not affine.
     """
     runner = runner or PassRunner()
     known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict", "extents": extents}
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
-    nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, stage="domain")
+    nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, sequential=sequential, stage="domain")
     if nest.has_regions:
         return runner.run(passes.EXTRACT, nest, nest, kernel, outermost(parameter_context(nest, nest)))
     known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")

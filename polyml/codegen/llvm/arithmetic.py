@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder
@@ -180,10 +181,26 @@ class Arithmetic:
             name = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}[op]
         return SsaValue(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
 
-    @property
-    def may_reassociate(self) -> bool:
-        """Returns whether sums and products may be computed in another order than the source's."""
-        return self._flags != _FLAGS["strict"]
+    @contextmanager
+    def one_by_one(self) -> Iterator[None]:
+        """Makes operations in a `with` block round one by one, unless all fast-math flags are asked for."""
+        before = self._flags
+        if before == _FLAGS["reassociate"]:
+            self._flags = ""
+        try:
+            yield
+        finally:
+            self._flags = before
+
+    @contextmanager
+    def in_sums(self, mode: str) -> Iterator[None]:
+        """Makes products and sums in a `with` block multiply-adds, as the mode allows. mode: that of `FloatArithmetic`."""
+        before, self._flags = self._flags, _FLAGS[mode]
+        self.forget()
+        try:
+            yield
+        finally:
+            self._flags = before
 
     def reassociated(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """Emits a sum or product of floats that LLVM may compute in another order, and returns it. op: + or *."""

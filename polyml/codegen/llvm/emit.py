@@ -17,7 +17,7 @@ from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
 from polyml.codegen.llvm.loops.parallel_work import is_short, work, work_at
-from polyml.codegen.llvm.outline import STATUS_WORD, LoopEnvironment, OutlinedLoop, may_fail
+from polyml.codegen.llvm.outline import STATUS_WORD, LoopEnvironment, OutlinedLoop, may_fail, region_work
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
@@ -104,7 +104,7 @@ class KernelEmitter(Body):
         self._results()
         flag = fn.emit(f"load i8, ptr {self.overflow}")
         fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
-        if not self.repeats:
+        if not self.repeats and not module.has_regions:
             fn.attributes = UNOPTIMIZED
 
     def fail(self, status: str) -> None:
@@ -267,6 +267,8 @@ class KernelEmitter(Body):
         """Emits whether a parallel loop has enough work for threads, and returns its SSA name; a constant if it has at the least
         sizes that the code is for, or has not at the greatest.
         """
+        if may_fail(self.module, node):
+            return self.fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK // region_work(self.module, node)}")
         least, most = work_at(node, *self.module.ranges.corners(self.module.symbols))
         if least is not None and least >= PARALLEL_WORK:
             return "true"

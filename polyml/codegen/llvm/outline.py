@@ -10,8 +10,11 @@ from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.loops import loop_bounds
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
+from polyml.frontend import syntax
+from polyml.frontend.name_resolution import statements
 from polyml.quasi_affine.affine import variable
 
+LOOP_WORK, BLOCK_WORK = 16, 4  # plain instances that a loop in a region takes the time of in each iteration around it, and its rest
 STATUS_WORD = 2  # of the words that tell of the first error in a region: a lock, its iteration, its status
 _FAIL = """define internal void @polyml_fail(ptr %words, i64 %iteration, i64 %status) nounwind cold noinline {
 entry:
@@ -154,6 +157,13 @@ class OutlinedLoop(Body):
 def may_fail(module: Module, node: Loop) -> bool:
     """Returns whether a loop has regions, in which a call may end with an error."""
     return module.has_regions and any(module.scop.statements[each.statement].region for each in instances(node.body))
+
+
+def region_work(module: Module, node: Loop) -> int:
+    """Returns an estimate of how many plain instances an instance of the regions in a loop takes as long as."""
+    regions = [region for each in instances(node.body) if (region := module.scop.statements[each.statement].region)]
+    loops_inside = sum(isinstance(stmt, (syntax.For, syntax.While)) for region in regions for stmt in statements(region.body))
+    return LOOP_WORK ** min(loops_inside, 2) * BLOCK_WORK
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:

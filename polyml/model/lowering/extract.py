@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -32,6 +32,7 @@ from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Re
 from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
+from polyml.model.lowering.region_building import affine
 from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.nest_passes.split_selects import explicit, split
 from polyml.quasi_affine import affine as af
@@ -199,6 +200,7 @@ class _StatementBuilder:
 
         context: the loops and guards around it
         """
+        region = _with_known_elements(region, self.nest, context)
         found: dict[bool, list[Access]] = {False: [], True: []}
         for access in region.accesses:
             known = tuple(e if e is not None and context.is_never_negative(e) else None for e in access.subscripts)
@@ -280,6 +282,34 @@ def wrap(subscript: Affine, size: Affine, context: IterationContext, possible: i
     return from_end.intersect_domain(negative).union_add(plain.intersect_domain(negative.complement()))
 
 
+def _with_known_elements(region: Region, nest: Nest, context: IterationContext) -> Region:
+    """Returns a region in which it is said of elements that their indices are always inside their arrays, where a quick test proves it.
+
+    context: the loops and guards around the region
+    """
+
+    def is_inside(element: syntax.Subscript) -> bool:
+        indices = map(affine, element.indices)
+        bounds = zip(indices, nest.arrays[element.array].shape)
+        return all(e is not None and context.is_never_negative(e) and context.is_below(e, size) for e, size in bounds)
+
+    def changed(expr: syntax.Expr) -> syntax.Expr:
+        if isinstance(expr, syntax.Subscript) and expr.indices and not expr.inside and is_inside(expr):
+            return replace(expr, inside=True)
+        return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
+
+    return _mapped(region, changed)
+
+
+def _mapped(region: Region, changed: Callable[[syntax.Expr], syntax.Expr]) -> Region:
+    """Returns a region with `changed` applied to each expression of its statements."""
+
+    def block(body: tuple[syntax.Stmt, ...]) -> tuple[syntax.Stmt, ...]:
+        return tuple(traversal.with_bodies(traversal.map_reads(stmt, changed), block) for stmt in body)
+
+    return replace(region, body=block(region.body))
+
+
 def _numbered(region: Region, values: Mapping[str, Affine]) -> Region:
     """Returns a region over the numbers of iterations in the place of the variables of some loops around it.
 
@@ -293,10 +323,7 @@ def _numbered(region: Region, values: Mapping[str, Affine]) -> Region:
             return replace(expr, affine=expr.affine.substitute(values))
         return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
 
-    def block(body: tuple[syntax.Stmt, ...]) -> tuple[syntax.Stmt, ...]:
-        return tuple(traversal.with_bodies(traversal.map_reads(stmt, changed), block) for stmt in body)
-
-    return replace(region, body=block(region.body))
+    return _mapped(region, changed)
 
 
 def _explicit_truth(value: Value) -> Value:

@@ -38,11 +38,13 @@ class Outside:
     values: loop variables around it, and local numbers that are known to be affine in iterators and sizes
     mentions: how often the whole kernel mentions each name
     allocate: declares arrays
+    is_once: whether there are no loops around it
     """
 
     values: Mapping[str, Affine]
     mentions: Mapping[str, int]
     allocate: Allocator
+    is_once: bool = False
 
 
 def region(body: Sequence[Stmt], declared: Declarations, outside: Outside) -> Region:
@@ -118,8 +120,23 @@ class _RegionBuilder:
     def region(self, body: Sequence[Stmt]) -> Region:
         """Returns the region."""
         self._bound = {stmt.var for stmt in statements(body) if isinstance(stmt, syntax.For)}
+        begun = self._begun(body) if self._outside.is_once else {}
+        self._own |= begun.keys()
         made = self._block(tuple(body))
+        for name in begun.values():  # others read them behind the region
+            made += (syntax.Assign(self._scalar(name, writes=True), name, loc=name.loc),)
         return Region(made, tuple(self._numbers.items()), tuple(self._accesses), dtype=PYINT)
+
+    def _begun(self, body: Sequence[Stmt]) -> dict[str, syntax.Name]:
+        """Returns the numbers that also others mention, but that have a value of the region itself before anything reads them there."""
+        found: dict[str, syntax.Name] = {}
+        for stmt in body:
+            if not (isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name)):
+                break
+            read = {n.name for n in traversal.nodes(stmt.value) if isinstance(n, syntax.Name)}
+            if stmt.target.name not in self._own | read:
+                found[stmt.target.name] = stmt.target
+        return found
 
     def _block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(made for stmt in body for made in self._stmt(stmt))

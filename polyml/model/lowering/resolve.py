@@ -32,7 +32,9 @@ _FORMULAS = (af.Compare, af.Logic)
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
 
 
-def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = False) -> Nest:
+def resolve(
+    kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = False, sequential: frozenset[Loc] = frozenset()
+) -> Nest:
     """Returns the nest of a typed kernel.
 
     Raises NotAffineError for a bound, subscript or shape that is not affine, and for loops that data end; with regions these become
@@ -40,8 +42,9 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
 
     aliased: whether arguments may share memory
     regions: whether there may be regions
+    sequential: the places of loops that become a part of the regions which they have inside
     """
-    irregular: set[int] = set()  # identities of statements that are not affine
+    irregular = {id(s) for s in statements(kernel.body) if isinstance(s, syntax.For) and s.loc in sequential}  # what is not affine
     while True:
         builder = _NestBuilder(kernel, aliased, frozenset(irregular))
         try:
@@ -82,7 +85,8 @@ class _NestBuilder:
     """
 
     def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int]) -> None:
-        self._kernel, self._irregular = kernel, irregular
+        self._kernel, self._irregular = kernel, set(irregular)
+        self._cut: list[syntax.Block] = []  # that have lost their first statements; kept so that their identities stay theirs
         self._mentions = mentions(kernel.body)
         self.refused: syntax.Stmt | None = None
         self._declared = Declarations(kernel)
@@ -112,13 +116,38 @@ class _NestBuilder:
         if scope.iterators and self._is_irregular(body) and not (len(body) == 1 and self._is_loop(body[0])):
             return (self._region(body, scope),)
         nodes: list[Node] = []
-        for stmt in body:
+        for part in self._parts(body) if self._irregular and not scope.iterators else ((stmt,) for stmt in body):
             try:
-                nodes.extend(self._part(stmt, scope))
+                nodes.extend(self._part(part, scope))
             except NotAffineError:
-                self.refused = self.refused or stmt
+                self.refused = self.refused or part[-1]
                 raise
         return tuple(nodes)
+
+    def _parts(self, body: tuple[syntax.Stmt, ...]) -> list[tuple[syntax.Stmt, ...]]:
+        """Returns the statements of a block one by one, but what is not affine together with the assignments before it that begin
+        numbers which it changes.
+        """
+        parts: list[tuple[syntax.Stmt, ...]] = []
+        for stmt in body:
+            own: list[syntax.Stmt] = [stmt]
+            if self._is_irregular((stmt,)) and not self._is_loop(stmt):
+                if isinstance(stmt, syntax.Block):
+                    first, rest = halves(stmt.body)
+                    parts += self._parts(first)
+                    self._cut.append(replace(stmt, body=rest))
+                    self._irregular.add(id(self._cut[-1]))
+                    own = [self._cut[-1]]
+                changed, kept = assigned_names(own), list[syntax.Stmt]()
+                while parts and len(parts[-1]) == 1 and (begin := _begins_number(parts[-1][0])):
+                    (before,) = parts.pop()
+                    if begin in changed and not {begin, *mentions((before,))} & {*mentions(kept)}:
+                        own.insert(0, before)
+                    else:
+                        kept.insert(0, before)
+                parts += [(each,) for each in kept]
+            parts.append(tuple(own))
+        return parts
 
     def _is_irregular(self, body: Sequence[syntax.Stmt]) -> bool:
         """Returns whether a statement among these, or inside one of them, is not affine."""
@@ -128,15 +157,12 @@ class _NestBuilder:
         """Returns whether a statement is a loop that is affine itself."""
         return isinstance(stmt, syntax.For) and id(stmt) not in self._irregular and not left((stmt,))
 
-    def _part(self, stmt: syntax.Stmt, scope: _Scope) -> tuple[Node, ...]:
-        """Returns the nodes of a statement: a region where it is not affine."""
-        if not self._is_irregular((stmt,)) or self._is_loop(stmt):
-            return self._statement(stmt, scope)
-        if isinstance(stmt, syntax.Block) and not scope.iterators:
-            first, rest = halves(stmt.body)
-            block = replace(stmt, body=rest)
-            return (*self._block(first, scope), self._region((block,), scope))
-        return (self._region((stmt,), scope),)
+    def _part(self, part: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
+        """Returns the nodes of one of the parts of a block: a region where it is not affine."""
+        if self._is_irregular(part) and not self._is_loop(part[-1]):
+            return (self._region(part, scope),)
+        (stmt,) = part
+        return self._statement(stmt, scope)
 
     def _region(self, body: Sequence[syntax.Stmt], scope: _Scope) -> Assign:
         """Returns the node of a region."""
@@ -148,7 +174,8 @@ class _NestBuilder:
         known = {name: e for name, e in iterators.items() if name not in changed}
         for name in changed:
             env[name] = None
-        made = region(body, self._declared, Outside(known, self._mentions, lambda stmt: self._allocated(stmt, scope)))
+        outside = Outside(known, self._mentions, lambda stmt: self._allocated(stmt, scope), is_once=not scope.iterators)
+        made = region(body, self._declared, outside)
         return Assign("", (), made, loc=body[0].loc, inside=True)
 
     def _allocated(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[str, tuple[Affine, ...]]:
@@ -375,6 +402,11 @@ class _NestBuilder:
         array = self._declared.temporary("result", value.dtype)
         nodes.append(Assign(array, (), self._values.value(value), False, value.loc or loc))
         return array
+
+
+def _begins_number(stmt: syntax.Stmt) -> str:
+    """Returns the name of the local number that a statement assigns; "" for a statement of another kind."""
+    return stmt.target.name if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) else ""
 
 
 def _not_static(stmt: syntax.Stmt) -> NotAffineError:

@@ -124,7 +124,7 @@ def check_parallel(
     prefix: the time of all loops around the mark, member: the loop directly below it. A loop may carry updates of an array by one
     of `reductions` where threads have partial results of the array and nothing else in the loop touches it.
     """
-    for node, partial in _parallel_bands(schedule.get_root()):
+    for node, partial in parallel_bands(schedule.get_root()):
         if not _may_have_partial(node, partial, scop, reductions):
             message = f"partial results of {', '.join(partial)} need a loop that does nothing else with them"
             raise IllegalSchedule(message)
@@ -162,7 +162,7 @@ def is_parallel(
     return all(
         _may_have_partial(node, partial, scop, reductions)
         and carries_none(node, _validity_in(node, partial, scop, dependences, reductions))
-        for node, partial in _parallel_bands(schedule.get_root())
+        for node, partial in parallel_bands(schedule.get_root())
     )
 
 
@@ -197,7 +197,7 @@ def broken_pairs(
     relaxed, root = relaxed_validity(dependences, scop, reductions), schedule.get_root()
     order = schedule.get_map().intersect_domain(schedule.get_domain())
     found = [violated(order, relaxed), *(carried(band, relaxed) for band, _ in _bands_together(root))]
-    for node, partial in _parallel_bands(root):
+    for node, partial in parallel_bands(root):
         found.append(carried(node, _validity_in(node, partial, scop, dependences, reductions)))
     return polyhedra.union(found, NONE)
 
@@ -253,7 +253,7 @@ def _has_parallel(node: isl.ScheduleNode) -> bool:
         above = above.parent()
         if _partial_of(above) is not None:
             return True
-    return bool(_parallel_bands(node))
+    return bool(parallel_bands(node))
 
 
 def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
@@ -267,12 +267,12 @@ def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
     return named[1].partial if named[1].parallel else None
 
 
-def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tuple[str, ...]]]:
+def parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tuple[str, ...]]]:
     """Returns the bands of loops marked parallel, each with the arrays of which threads have partial results.
 
     Raises IllegalSchedule for a mark that does not stand above a band of one loop.
     """
-    found = [band for i in range(node.n_children()) for band in _parallel_bands(node.child(i))]
+    found = [band for i in range(node.n_children()) for band in parallel_bands(node.child(i))]
     partial = _partial_of(node)
     if partial is not None:
         below = node.child(0)

@@ -38,7 +38,8 @@ class RegionEmitter:
     def emit(self) -> None:
         """Emits the region's statements."""
         self._body.flush()
-        self._block(self._region.body)
+        with self._body.math.one_by_one():
+            self._block(self._region.body)
         self._body.math.forget()
 
     def _block(self, body: Sequence[syntax.Stmt]) -> None:
@@ -68,13 +69,14 @@ class RegionEmitter:
                 raise TypeError(f"not a statement of a region: {stmt!r}")
 
     def _assigned(self, stmt: syntax.Assign) -> SsaValue:
-        """Emits an assigned value, and returns it. A sum that is added to the number itself may be added up in another order."""
-        value = stmt.value
+        """Emits an assigned value, and returns it. What is added to the number itself may be added up in another order."""
+        value, math, mode = stmt.value, self._body.math, self._body.module.floats.mode
         match stmt.target, value:
             case syntax.Name(name=name), syntax.Binary(op="+" | "*" as op, left=syntax.Name(name=own)) if own == name:
-                if value.dtype.is_float and value.dtype.bits >= 32 and self._body.math.may_reassociate:
-                    left, right = self._values.of(value.left), self._values.of(value.right)
-                    return self._body.math.reassociated(op, left, right)
+                if value.dtype.is_float and value.dtype.bits >= 32 and mode != "strict":
+                    with math.in_sums(mode):
+                        left, right = self._values.of(value.left), self._values.of(value.right)
+                        return math.reassociated(op, left, right)
         return self._values.of(value)
 
     def _begin(self, block: BasicBlock) -> None:

@@ -217,7 +217,8 @@ class RegionValues(ExpressionEmitter):
         return True
 
     def _operation(self, e: Term, operands: Operands) -> SsaValue:
-        if isinstance(e, (syntax.Binary, syntax.Unary)) and e.dtype == PYINT and self.integers.of(e) != FULL:
+        is_divided = isinstance(e, syntax.Binary) and e.op in ("//", "%") and isinstance(e.right, syntax.Const)
+        if isinstance(e, (syntax.Binary, syntax.Unary)) and e.dtype == PYINT and (is_divided or self.integers.of(e) != FULL):
             plain = self._within_64_bits(e)
             if plain is not None:
                 return plain
@@ -231,11 +232,31 @@ class RegionValues(ExpressionEmitter):
             if e.op != "-":
                 return None
             return SsaValue(self._body.fn.emit(f"sub nsw i64 0, {self.of(e.operand).ssa}"), PYINT)
+        if e.op in ("//", "%"):
+            return self._quotient(e)
         name = {"+": "add", "-": "sub", "*": "mul"}.get(e.op)
         if name is None:
             return None
         left, right = self.of(e.left), self.of(e.right)
         return SsaValue(self._body.fn.emit(f"{name} nsw i64 {left.ssa}, {right.ssa}"), PYINT)
+
+    def _quotient(self, e: syntax.Binary) -> SsaValue | None:
+        """Emits // or % by a positive constant, and returns its value; None for other divisors."""
+        fn, divisor = self._body.fn, e.right
+        if not isinstance(divisor, syntax.Const) or divisor.value <= 0:
+            return None
+        left, by = self.of(e.left).ssa, int(divisor.value)
+        if by & (by - 1) == 0:
+            operation = f"ashr i64 {left}, {by.bit_length() - 1}" if e.op == "//" else f"and i64 {left}, {by - 1}"
+            return SsaValue(fn.emit(operation), PYINT)
+        if self.integers.of(e.left)[0] >= 0:
+            return SsaValue(fn.emit(f"{'udiv' if e.op == '//' else 'urem'} i64 {left}, {by}"), PYINT)
+        rest = fn.emit(f"srem i64 {left}, {by}")
+        below = fn.emit(f"icmp slt i64 {rest}, 0")
+        if e.op == "%":
+            return SsaValue(fn.emit(f"select i1 {below}, i64 {fn.emit(f'add i64 {rest}, {by}')}, i64 {rest}"), PYINT)
+        quotient = fn.emit(f"sdiv i64 {left}, {by}")
+        return SsaValue(fn.emit(f"add i64 {quotient}, {fn.emit(f'sext i1 {below} to i64')}"), PYINT)
 
 
 def _own(dtype: DType) -> DType:
