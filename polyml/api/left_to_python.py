@@ -101,7 +101,7 @@ class LeftToPython(KernelFunction):
         if about:
             places = (*places, *self._where_read(about))
         found = reasons(refused, problem)
-        lifted = self._with_parts_lifted(places) if places or about is not None else None
+        lifted = self._with_parts_lifted(places, regions=not refused.statements) if places or about is not None else None
         is_whole = not refused.statements and lifted is not None and about and about <= refused.objects
         if refuses and not is_whole:
             raise problem.noted()
@@ -142,9 +142,11 @@ class LeftToPython(KernelFunction):
         is_own = problem.loc is not None and problem.loc.source.file == self.py_func.__code__.co_filename
         return (problem.loc,) if problem.loc is not None and is_own else ()
 
-    def _with_parts_lifted(self, places: tuple[Loc, ...]) -> FunctionType | None:
+    def _with_parts_lifted(self, places: tuple[Loc, ...], regions: bool) -> FunctionType | None:
         """Returns a Python function that runs the statements at these locations as Python, and calls compiled code for those of the
         other loops that can be compiled; None where there are none.
+
+        regions: whether these statements may be compiled by themselves.
         """
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
@@ -155,7 +157,7 @@ class LeftToPython(KernelFunction):
             without |= idle
             own = next((g.key for g in captures(self.py_func).guards if g.expected is self), None)
             try:
-                found = loop_lifting.lift_parts(self.py_func, places, without, own)
+                found = loop_lifting.lift_parts(self.py_func, places, without, own, regions=regions)
             except RecursionError:  # an expression may have thousands of terms
                 found = None
             calls = [] if found is None else [self._call_of_part(part) for part in found.parts.values()]

@@ -17,7 +17,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
-from polyml.model.lowering.region_building import has_nest_in_loop
+from polyml.model.lowering.region_building import has_nest_in_loop, is_nest
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -133,7 +133,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             model = modelled(kernel, types, replace(wanted, regions=True), runner)
         except NotAffineError:
             raise problem from None
-        if any(has_nest_in_loop(statement) for statement in model.scop.statements.values()):
+        if any(has_nest_in_loop(statement) or is_nest(statement) for statement in model.scop.statements.values()):
             raise
         places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
         return modelled(kernel, types, replace(wanted, regions=True, sequential=places), runner) if places else model

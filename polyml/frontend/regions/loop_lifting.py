@@ -39,9 +39,9 @@ from polyml.frontend.regions.names_in_text import (
 )
 from polyml.source import Loc, Source
 
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.While, ast.If, ast.Pass)
 _UNLIFTABLE = (
-    ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
+    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
     ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *SCOPES,
 )  # fmt: skip
 _FRAME_NAMES = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
@@ -49,8 +49,9 @@ _parts: set[CodeType] = set()
 
 
 def lift_parts(
-    function: FunctionType, refused: Collection[Loc], without: Set[tuple[int, int]] = frozenset(), own: str | None = None
-) -> LiftedFunction | None:
+    function: FunctionType, refused: Collection[Loc], without: Set[tuple[int, int]] = frozenset(), own: str | None = None, *,
+    regions: bool = False,
+) -> LiftedFunction | None:  # fmt: skip
     """Returns a function with the parts of it that can be compiled as functions of their own, and calls of them in their place.
 
     None is returned where there is no part that can stand alone and the function does not call itself.
@@ -58,6 +59,7 @@ def lift_parts(
     refused: the places of statements that belong to no part
     without: the (first, last) lines of parts that stay as they are
     own: the name that stands for the kernel in the function's text, by which the function may call itself
+    regions: whether a refused statement may be a part by itself, beside others
     """
     try:
         text = text_of(function)
@@ -66,7 +68,7 @@ def lift_parts(
     tree = ast.increment_lineno(copy.deepcopy(text.tree), text.shift)
     if _may_see_frame(tree):
         return None
-    lifter = _PartLifter(function, tree, tuple((at.line, at.column - 1) for at in refused), text.source, without)
+    lifter = _PartLifter(function, tree, tuple((at.line, at.column - 1) for at in refused), text.source, without, regions)
     own = own if own in live_variables.loaded(tree) and own not in lifter.bound_names else None
     found = [stmt for stmt in tree.body if lifter.is_refused(stmt)]
     if not (function.__code__ in _parts and (not found or any(isinstance(stmt, ast.Return) for stmt in found))):
@@ -118,6 +120,14 @@ def _may_see_frame(tree: ast.FunctionDef) -> bool:
     return bool(names & _FRAME_NAMES) or any(name.startswith("__") and not name.endswith("__") for name in names)
 
 
+def _jumps_out(stmt: ast.stmt) -> bool:
+    """Returns whether a `break` or `continue` in a statement leads out of it."""
+    if isinstance(stmt, (ast.Break, ast.Continue)):
+        return True
+    inside = stmt.orelse if isinstance(stmt, (ast.For, ast.While)) else [*getattr(stmt, "body", ()), *getattr(stmt, "orelse", ())]
+    return any(map(_jumps_out, inside))
+
+
 def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
     given = tree.args
     return [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
@@ -129,6 +139,7 @@ class _PartLifter:
 
     at: the lines and columns of the statements that are refused
     without: the (first, last) lines of parts that stay as they are
+    regions: whether a refused statement may be a part by itself, beside others
     parts: the parts that were lifted so far, by the names of their functions
     """
 
@@ -137,6 +148,7 @@ class _PartLifter:
     at: tuple[tuple[int, int], ...]
     source: Source
     without: Set[tuple[int, int]]
+    regions: bool = False
     parts: dict[str, LiftedPart] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -166,9 +178,22 @@ class _PartLifter:
             made += self._part(run, bound)
             bound |= definitely_assigned(run)
             run = []
-            made.append(self._with_parts_lifted(stmt, bound))
+            made += self._region(stmt, bound, beside=[other for other in body if other is not stmt])
             bound |= definitely_assigned([stmt])
         return [*made, *self._part(run, bound)]
+
+    def _region(self, stmt: ast.stmt, bound: set[str], beside: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Returns what stands in the place of a statement that is in no part with others: a call of a part of its own where it is worth
+        one, else the statement with parts inside of it.
+
+        bound: the names that certainly have a value before the statement
+        beside: the other statements of its block; without work among them, the statement is all that the function does
+        """
+        if self.regions and any(map(self._is_work, beside)) and self._is_simple(stmt):
+            part = self._part([stmt], bound)
+            if part[0] is not stmt:
+                return part
+        return [self._with_parts_lifted(stmt, bound)]
 
     def _is_liftable(self, stmt: ast.stmt) -> bool:
         """Returns whether a statement may be in a part, which is compiled as a function of its own.
@@ -176,7 +201,11 @@ class _PartLifter:
         It may be where it is an assignment, a call, a for, an if or pass, nothing in it is refused, it binds no name that inner
         functions see, and reads none that other code may bind.
         """
-        if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
+        return not self.is_refused(stmt) and self._is_simple(stmt)
+
+    def _is_simple(self, stmt: ast.stmt) -> bool:
+        """Returns whether a statement may be in a part as far as its kind and its names tell."""
+        if not isinstance(stmt, _SIMPLE) or _jumps_out(stmt):
             return False
         if any(isinstance(node, _UNLIFTABLE) for node in ast.walk(stmt)):
             return False
@@ -247,7 +276,7 @@ class _PartLifter:
         """
         if isinstance(stmt, ast.AugAssign) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.target, ast.Name):
             return stmt.target.id in self._parameters
-        return any(isinstance(node, (ast.For, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))
+        return any(isinstance(node, (ast.For, ast.While, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))
 
     def _value(self, value: ast.expr, bound: set[str]) -> ast.expr:
         """Returns a call of a new part that computes an expression, which is a condition or the value of a return.
@@ -311,7 +340,7 @@ class _PartLifter:
             base, attr = self._attributes[name]
             values.append((names.index(base), attr))
         name = next(n for k in count() if (n := f"_part{k}") not in self.parts and n not in self._names)
-        loops = any(isinstance(node, ast.For) for stmt in body for node in ast.walk(stmt))
+        loops = any(isinstance(node, (ast.For, ast.While)) for stmt in body for node in ast.walk(stmt))
         taken, given = subscripts_of(lifted_body), lifted.__code__.co_varnames
         subscripted = tuple((k, taken[given[k]]) for k in range(len(values)) if given[k] in taken)
         self.parts[name] = LiftedPart(function, lifted, tuple(values), span, loops, subscripted)

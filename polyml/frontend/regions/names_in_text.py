@@ -103,7 +103,7 @@ def upward_exposed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
             inside = bound | set(stored([ast.Assign([stmt.target], stmt.iter)]))
             found |= {name for name, _ in loaded([ast.Expr(stmt.iter)])} - bound
             found |= upward_exposed(stmt.body, inside) | upward_exposed(stmt.orelse, bound)
-        elif isinstance(stmt, ast.If):
+        elif isinstance(stmt, (ast.If, ast.While)):
             found |= {name for name, _ in loaded([ast.Expr(stmt.test)])} - bound
             found |= upward_exposed(stmt.body, bound) | upward_exposed(stmt.orelse, bound)
         else:

@@ -89,6 +89,12 @@ def has_nest_in_loop(statement: Statement) -> bool:
     return any(_is_affine_nest(inner) for loop in loops for inner in statements(loop.body))
 
 
+def is_nest(statement: Statement) -> bool:
+    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts."""
+    depth = len(statement.iterators)
+    return statement.region is None and (depth > 2 or depth > max(1, len(statement.write.subscripts)))
+
+
 def _is_affine_nest(stmt: Stmt) -> bool:
     """Returns whether a statement is nested loops, and seems to be affine, as far as the text tells."""
     if not isinstance(stmt, syntax.For) or not any(isinstance(inner, syntax.For) for inner in statements(stmt.body)):

@@ -125,14 +125,18 @@ class RegionValues(ExpressionEmitter):
         if e.inside or (id(e), dim) in self.safe:
             return self.unchecked(index)
         value, least = self.of(index).ssa, self.integers.of(index)[0]
-        size, counted = body.integer(extent), value
-        if least < 0:
-            negative = fn.emit(f"icmp slt i64 {value}, 0")
+        size, fine, wrong = body.integer(extent), fn.block("inside"), fn.block("outside")
+        is_inside, counted = fn.emit(f"icmp ult i64 {value}, {size}"), value
+        if least >= 0:
+            fn.branch(is_inside, fine, wrong)
+        else:
+            before, other = fn.current, fn.block("counted")
+            fn.branch(is_inside, fine, other)
+            fn.current = other
             from_end = fn.emit(f"add i64 {value}, {size}")
-            counted = fn.emit(f"select i1 {negative}, i64 {from_end}, i64 {value}")
-        outside = fn.emit(f"icmp uge i64 {counted}, {size}")
-        wrong, fine = fn.block("outside"), fn.block("fine")
-        fn.branch(outside, wrong, fine)
+            fn.branch(fn.emit(f"icmp ult i64 {from_end}, {size}"), fine, wrong)
+            counted = fn.name()
+            fine.phis.append(f"{counted} = phi i64 [ {value}, %{before.label} ], [ {from_end}, %{other.label} ]")
         fn.current = wrong
         site = body.module.failure(body.scop.failure(e, dim))
         told = value
