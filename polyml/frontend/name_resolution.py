@@ -193,6 +193,21 @@ def left(body: Sequence[Stmt]) -> set[str]:
     return found
 
 
+def not_static(stmt: syntax.Stmt) -> NotAffineError:
+    """Returns the error for a loop that data end, or a Block."""
+    if isinstance(stmt, syntax.While):
+        return NotAffineError(
+            "a while loop is not static control", loc=stmt.loc, notes=["polyml compiles: `for i in range(...)`"], code="PML-F001"
+        )
+    leave = next((s for s in statements((stmt,)) if isinstance(s, syntax.Leave)), stmt)
+    word = leave.label.strip("_").rstrip("0123456789.") if isinstance(leave, syntax.Leave) else "break"
+    if word == "return":
+        note = "polyml compiles: return at the end, or at the end of a branch of an `if` outside loops"
+        return NotAffineError("an early return is not static control", loc=leave.loc, notes=[note], code="PML-F002")
+    note = "polyml compiles: loops that run all of their range, with `if` inside"
+    return NotAffineError(f"{word} is not static control", loc=leave.loc, notes=[note], code="PML-F002")
+
+
 def unused(name: str, taken: set[str]) -> str:
     """Returns `name`, or name.1, name.2, ... if it is taken, and adds the result to `taken`."""
     candidate, number = name, 0

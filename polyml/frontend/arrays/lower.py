@@ -40,7 +40,7 @@ from polyml.frontend.arrays.views import (
 )
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
-from polyml.frontend.name_resolution import bound_names
+from polyml.frontend.name_resolution import bound_names, not_static
 from polyml.frontend.syntax import ArgType, Expr, Stmt
 
 
@@ -120,7 +120,11 @@ class Lowering(LoopBuilder):
     def _while(self, stmt: syntax.While) -> None:
         before = dict(self.arrays)
         self._forget_rebound(stmt.body, "in each iteration of a loop")
-        self.out.append(dataclasses.replace(stmt, condition=self._tested(stmt.condition), body=self.block(stmt.body)))
+        try:
+            made = dataclasses.replace(stmt, condition=self._tested(stmt.condition), body=self.block(stmt.body))
+        except NotAffineError as problem:
+            raise _inside(stmt, problem) from None
+        self.out.append(made)
         self._merge(before, "in a loop")
 
     def _tested(self, condition: Expr) -> Expr:
@@ -137,7 +141,11 @@ class Lowering(LoopBuilder):
         return made
 
     def _labelled(self, stmt: syntax.Block) -> None:
-        self.out.append(dataclasses.replace(stmt, body=self.block(stmt.body)))
+        try:
+            made = dataclasses.replace(stmt, body=self.block(stmt.body))
+        except NotAffineError as problem:
+            raise _inside(stmt, problem) from None
+        self.out.append(made)
         self._forget_rebound(stmt.body, "on one of several ways through the function")
 
     def _forget_rebound(self, body: Sequence[Stmt], when: str) -> None:
@@ -429,3 +437,14 @@ def _check_elementwise(expr: Expr) -> None:
 
 def _is_two(expr: Expr) -> bool:
     return isinstance(expr, syntax.Const) and type(expr.value) is int and expr.value == 2
+
+
+def _inside(stmt: syntax.While | syntax.Block, problem: NotAffineError) -> NotAffineError:
+    """Returns the error for a loop that data end where something inside it is refused, which plain Python runs with the loop.
+
+    A part of the loop that is lifted from it can be compiled nevertheless.
+    """
+    error = not_static(stmt)
+    place = "" if problem.loc is None else f" (line {problem.loc.line})"
+    notes = [*error.notes, f"it would be compiled but for this: {problem.message}{place}"]
+    return NotAffineError(error.message, loc=error.loc, notes=notes, code=error.code)

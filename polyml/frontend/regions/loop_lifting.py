@@ -175,12 +175,29 @@ class _PartLifter:
             if self._is_liftable(stmt):
                 run.append(stmt)
                 continue
-            made += self._part(run, bound)
+            made += self._lifted(run, bound)
             bound |= definitely_assigned(run)
             run = []
             made += self._region(stmt, bound, beside=[other for other in body if other is not stmt])
             bound |= definitely_assigned([stmt])
-        return [*made, *self._part(run, bound)]
+        return [*made, *self._lifted(run, bound)]
+
+    def _lifted(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+        """Returns what stands in the place of some liftable statements: a call of a part, or parts inside of them where a number that
+        is read later may have no value where they end.
+        """
+        if not body or not any(map(self._is_work, body)) or self._reads(body) <= bound:
+            return self._part(body, bound)
+        made = []
+        for stmt in body:
+            made.append(self._with_parts_lifted(stmt, bound))
+            bound = bound | definitely_assigned([stmt])
+        return made
+
+    def _reads(self, body: list[ast.stmt]) -> set[str]:
+        """Returns the names whose values a part of these statements takes: those that it reads, and those that it may not assign."""
+        out = set(stored(body)) & self._live[id(body[-1])]
+        return upward_exposed(body, set()) & self._locals | out - definitely_assigned(body)
 
     def _region(self, stmt: ast.stmt, bound: set[str], beside: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Returns what stands in the place of a statement that is in no part with others: a call of a part of its own where it is worth
@@ -248,9 +265,7 @@ class _PartLifter:
         """
         if not body or not any(map(self._is_work, body)):
             return body
-        reads = upward_exposed(body, set()) & self._locals
-        out = set(stored(body)) & self._live[id(body[-1])]
-        reads |= out - definitely_assigned(body)
+        reads, out = self._reads(body), set(stored(body)) & self._live[id(body[-1])]
         view = next((k for k, stmt in enumerate(body) if binds_view(stmt) and set(stored([stmt])) & out), None)
         if view is not None:  # a part cannot return a view, and Python binds it at once
             before, stmt, behind = body[:view], body[view], body[view + 1 :]

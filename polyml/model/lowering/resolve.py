@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.name_resolution import left, statements
+from polyml.frontend.name_resolution import left, not_static, statements
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.scop import Role
@@ -200,7 +200,7 @@ class _NestBuilder:
         if isinstance(stmt, syntax.Require):
             self._require(stmt)
         elif not isinstance(stmt, syntax.Return):
-            raise _not_static(stmt)
+            raise not_static(stmt)
         return ()
 
     def _require(self, stmt: syntax.Require) -> None:
@@ -407,21 +407,6 @@ class _NestBuilder:
 def _begins_number(stmt: syntax.Stmt) -> str:
     """Returns the name of the local number that a statement assigns; "" for a statement of another kind."""
     return stmt.target.name if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) else ""
-
-
-def _not_static(stmt: syntax.Stmt) -> NotAffineError:
-    """Returns the error for a loop that data end."""
-    if isinstance(stmt, syntax.While):
-        return NotAffineError(
-            "a while loop is not static control", loc=stmt.loc, notes=["polyml compiles: `for i in range(...)`"], code="PML-F001"
-        )
-    leave = next((s for s in statements((stmt,)) if isinstance(s, syntax.Leave)), stmt)
-    word = leave.label.strip("_").rstrip("0123456789.") if isinstance(leave, syntax.Leave) else "break"
-    if word == "return":
-        note = "polyml compiles: return at the end, or at the end of a branch of an `if` outside loops"
-        return NotAffineError("an early return is not static control", loc=leave.loc, notes=[note], code="PML-F002")
-    note = "polyml compiles: loops that run all of their range, with `if` inside"
-    return NotAffineError(f"{word} is not static control", loc=leave.loc, notes=[note], code="PML-F002")
 
 
 def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
