@@ -65,7 +65,7 @@ class Tsvc:
 def heading(text: str) -> Callable[..., Callable[[Callable], Tsvc]]:
     """Returns a decorator of the loops under a heading, which takes a loop's text in C and its arguments."""
 
-    def loop(c: str, **arguments: object) -> Callable[[Callable], Tsvc]:
+    def loop(c: str, /, **arguments: object) -> Callable[[Callable], Tsvc]:
         return lambda function: Tsvc(function.__name__, function, c.strip("\n"), arguments, text)
 
     return loop
