@@ -1,4 +1,7 @@
-"""What a loop of TSVC is: its function in Python and in C, under a heading, and the arguments that it is called with."""
+"""What a loop of TSVC is: its function in Python and in C, under a heading, and the arguments that it is called with.
+
+Numbers are of both signs at random, where those of the suite are mostly of one: no processor can predict the conditions on them.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _polyml() -> Peer:
     import polyml
 
     def form(loop: Tsvc, size: Size) -> Form:
-        kernel = polyml.kernel(loop.function, cache=False, threads=1)
+        kernel = polyml.kernel(loop.function, fallback="silent", cache=False, threads=1)
         plain = python_form(loop, size, kernel)
         return Form(plain.call, plain.arrays, kernel=kernel)
 

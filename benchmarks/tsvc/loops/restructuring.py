@@ -65,16 +65,13 @@ def s1221(a, b):
         b[i] = b[i - 4] + a[i]
 
 
-@distribution(
-    """
+@distribution("""
 for (int i = 1; i < LEN; i++) {
     a[i] += b[i] * c[i];
     e[i] = e[i - 1] * e[i - 1];
     a[i] -= b[i] * c[i];
 }
-""",
-    e="near one",
-)
+""")
 def s222(a, b, c, e):
     for i in range(1, a.shape[0]):
         a[i] += b[i] * c[i]
