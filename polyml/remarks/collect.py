@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from polyml.codegen.ir.local_memory import local_memory
 from polyml.model.core.printer import statement_text
+from polyml.model.core.scop import Region, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.remarks.facts import Facts, OrderFacts
 from polyml.remarks.order import fused, interchanged
@@ -33,10 +34,13 @@ from polyml.schedule.analysis.traffic import ASSUMED
 
 SomeFacts = TypeVar("SomeFacts", bound=OrderFacts)
 
+MOST_TOLD = 6  # accesses of a region
 OPERATIONS = 2_000_000  # of isl, for one question on one loop
 _FINDERS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {
     PARALLEL: parallel, VECTORIZED: vectorized, TILED: tiled, FUSED: fused, INTERCHANGED: interchanged,
 }  # fmt: skip
+
+_AROUND_REGIONS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {PARALLEL: parallel}  # whose order is the source's
 
 
 def remarks(facts: Facts, where: str, signature: str) -> Remarks:
@@ -45,11 +49,12 @@ def remarks(facts: Facts, where: str, signature: str) -> Remarks:
     where: the kernel's name, file and line.
     signature: the types of its arguments.
     """
+    finders = _AROUND_REGIONS if facts.scop.has_regions else _FINDERS
     return Remarks(
         kernel=facts.scop.name,
         where=where,
         signature=signature,
-        loops=tuple(on_loop(facts, loop, _FINDERS) for loop in facts.loops),
+        loops=tuple(on_loop(facts, loop, finders) for loop in facts.loops),
         statements=tuple(_on_statement(facts, name) for name in facts.scop.statements),
         arrays=tuple(_on_arrays(facts)),
         notes=facts.notes,
@@ -114,7 +119,22 @@ def on_statement(facts: OrderFacts, name: str, found: Sequence[Remark] = ()) -> 
         array = facts.scop.arrays[reduction.array]
         text = f"updates of {array.source_name or array.name} by {reduction.operator} may run in any order"
         free.append(Remark(ANALYSIS, "reduction", text))
+    if statement.region is not None:
+        free.append(Remark(PASSED, "region", _of_region(facts.scop, statement.region)))
     return StatementRemarks(name, statement_text(statement), place_of(statement.loc), written_at(statement.loc), (*found, *free))
+
+
+def _of_region(scop: Scop, region: Region) -> str:
+    """Returns what a region is, and which of its accesses are approximated."""
+    found: dict[str, None] = {}
+    for access in region.accesses:
+        if None in access.subscripts and access.loc is not None:
+            array = scop.arrays[access.array].source_name or access.array
+            whole = all(e is None for e in access.subscripts)
+            found[f"{access.loc.text} may be any element {'' if whole else 'of a part '}of {array}"] = None
+    said = list(found)
+    more = f", and {len(said) - MOST_TOLD} more accesses" if len(said) > MOST_TOLD else ""
+    return "; ".join(["its statements run in the source's order, since data decide what they do", *said[:MOST_TOLD]]) + more
 
 
 def on_changes(facts: OrderFacts) -> Iterator[Remark]:

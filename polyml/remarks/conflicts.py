@@ -83,7 +83,7 @@ def _meetings(
 
 
 def _accesses(statement: Statement) -> Iterator[tuple[Access, bool]]:
-    yield statement.write, True
+    yield from ((write, True) for write in statement.writes)
     yield from ((read, False) for read in statement.reads)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -207,13 +207,24 @@ class _StatementBuilder:
             relation = polyhedra.relation(
                 context.frame.space, access.array, [context.pw_aff(Affine(0) if e is None else e) for e in known]
             )
-            relation = polyhedra.with_any_index(relation, [dim for dim, e in enumerate(known) if e is None])
+            if None in known:
+                anywhere = [dim for dim, e in enumerate(known) if e is None]
+                relation = polyhedra.with_any_index(relation, anywhere).intersect_range(self._elements(access.array, anywhere))
             relation = polyhedra.rename_domain(relation, name)
             found[access.writes].append(Access(array=access.array, relation=relation, subscripts=(), may=True, loc=access.loc))
         return Statement(
             name=name, iterators=context.iterators, domain=context.domain.set_tuple_name(name), writes=tuple(found[True]),
             reads=tuple(found[False]), value=_numbered(region, context.values), loc=loc, loops=context.places,
         )  # fmt: skip
+
+    def _elements(self, array: str, dims: Sequence[int]) -> isl.Set:
+        """Returns { array[d0, d1] : 0 <= d1 < M }, for some dimensions of an array."""
+        shape = self.nest.arrays[array].shape
+        names = tuple(f"d{dim}" for dim in range(len(shape)))
+        ends = [(af.non_negative(af.variable(names[d])), af.compare("<", af.variable(names[d]), shape[d])) for d in dims]
+        inside = af.conjunction(*(condition for both in ends for condition in both))
+        parameters = tuple(sorted(set(self.parameters.names).union(*(shape[d].names for d in dims))))
+        return to_set(inside, polyhedra.Frame(parameters, names)).set_tuple_name(array)
 
     def access(self, statement: str, reference: _Reference, context: IterationContext, *, may: bool, loc: Loc | None) -> Access:
         """Returns the access of a statement to an element; to a subscript that is negative the array's size is added, as in Python.
