@@ -108,7 +108,7 @@ class RegionIntegers:
             return _of_type(self._types[name])
         self._open.add(name)
         found = [self._loop(loop) for loop in self._loops.get(name, ())]
-        steps = [_step(name, value) for value in self._values.get(name, ())]
+        steps = [step(name, value) for value in self._values.get(name, ())]
         found += [self.of(value) for value, step in zip(self._values.get(name, ()), steps) if step is None]
         low, high = _hull(found) if found else FULL
         if any(step is not None and step < 0 for step in steps):
@@ -129,7 +129,7 @@ class RegionIntegers:
         return min(start[1], stop[0] + 1), start[1]
 
 
-def _step(name: str, value: Expr) -> int | None:
+def step(name: str, value: Expr) -> int | None:
     """Returns the small constant by which an assigned value differs from the number `name`; None for any other value."""
     match value:
         case syntax.Binary(op="+", left=syntax.Name(name=own), right=syntax.Const(value=int(step))) if own == name:

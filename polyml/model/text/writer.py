@@ -32,6 +32,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.dtypes import PYINT, DType
+from polyml.errors import PolymlError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArrayType, Expr
 from polyml.frontend.text.expression_text import RESERVED as OF_EXPRESSIONS
@@ -166,6 +167,12 @@ class _ScopWriter:
         return inside if is_plain else short
 
     def _statement_lines(self, statement: Statement) -> Iterator[str]:
+        if statement.region is not None:
+            raise PolymlError(
+                f"{statement.name} is a region, whose statements a complete text does not have",
+                loc=statement.loc,
+                notes=["the readable text of the stage has it"],
+            )
         comment = statement_text(statement)
         iterators = ", ".join(statement.iterators)
         short = comment if len(comment) <= _LONGEST else f"{comment[:_LONGEST]}..."

@@ -6,20 +6,18 @@ forms: where all its indices are known to be those of elements before it begins,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
-from polyml.codegen.analysis.region_integers import changed_in
+from polyml.codegen.analysis.region_indices import LoopIndex, Moves, constant_factor, loop_indices, others_in
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
-from polyml.codegen.llvm.statements.region_values import Dimension, RegionValues
+from polyml.codegen.llvm.statements.region_values import RegionValues
 from polyml.dtypes import PYINT
-from polyml.frontend import syntax, traversal
-from polyml.frontend.name_resolution import statements
-from polyml.model.core.nest import Integer
-from polyml.model.core.scop import ScalarArg, Statement
+from polyml.frontend import syntax
+from polyml.model.core.scop import Statement
 
 _FAR = 2**56  # beyond the bounds of loops whose indices are tested before they begin
 
@@ -110,16 +108,16 @@ class RegionEmitter:
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self._values.of(stmt.start).ssa, self._values.of(stmt.stop).ssa
-        count = self._count(start, stop, stmt.step)
-        dimensions = [*_tested(stmt, self._values.safe)] if _is_innermost(stmt) else []
-        if not dimensions:
+        count, known = self._count(start, stop, stmt.step), self._values.safe
+        found = loop_indices(stmt)
+        indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
+        if not indices:
             self._loop(stmt, start, count)
             return
-        inside = self._all_inside(stmt, start, count, dimensions)
+        inside = self._all_inside(stmt, (start, count), indices, found.counters)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
         self._fn.branch(inside, fast, slow)
-        known = self._values.safe
-        for block, safe in ((fast, known | {(id(e), dim) for e, dim in dimensions}), (slow, known)):
+        for block, safe in ((fast, known | {(id(each.element), each.dim) for each in indices}), (slow, known)):
             self._begin(block)
             self._values.safe = safe
             self._loop(stmt, start, count)
@@ -157,82 +155,58 @@ class RegionEmitter:
 
     # -- indices that are known to be inside before a loop begins ----------------------------------------------------
 
-    def _all_inside(self, stmt: syntax.For, start: str, count: str, dimensions: Sequence[tuple[syntax.Subscript, int]]) -> str:
-        """Emits whether the indices are those of elements in all iterations of a loop, and returns the SSA name of an i1."""
-        fn = self._fn
+    def _all_inside(self, stmt: syntax.For, run: tuple[str, str], indices: Sequence[LoopIndex], counters: Moves) -> str:
+        """Emits whether the indices are those of elements in all iterations of a loop, and returns the SSA name of an i1.
+
+        run: the loop's first value, and how many iterations it has
+        counters: by counter, the least and the most that one iteration adds
+        """
+        fn, (start, count) = self._fn, run
         before = fn.emit(f"sub i64 {count}, 1")
         last = fn.emit(f"add i64 {start}, {fn.emit(f'mul i64 {before}, {stmt.step}')}")
-        total = fn.emit(f"icmp ne i64 {count}, 0")
-        for end in (start, last):
-            total = fn.emit(f"and i1 {total}, {self._is_near(end)}")
-        seen: set[tuple] = set()
-        for e, dim in dimensions:
-            key = (e.array, dim, e.indices[dim])
-            if key in seen:
+        ends: dict[str, tuple[str, str]] = {stmt.var: (start, last) if stmt.step > 0 else (last, start)}
+        total = fn.emit(f"icmp ult i64 {before}, {_FAR}")
+        for name in sorted({name for each in indices for name, _ in each.moves}):
+            begin = self._values.number(name).ssa
+            moved = (fn.emit(f"mul i64 {before}, {most}") for most in (min(counters[name][0], 0), max(counters[name][1], 0)))
+            least, most = (fn.emit(f"add i64 {begin}, {each}") for each in moved)
+            ends[name] = least, most
+        for value in (value for both in ends.values() for value in both):
+            total = fn.emit(f"and i1 {total}, {self._is_near(value)}")
+        tested: set[tuple] = set()
+        for each in indices:
+            key = (each.element.array, each.dim, each.index, each.moves)
+            if key in tested:
                 continue
-            seen.add(key)
-            extent = self._body.integer(self._body.module.table.affine(self._body.scop.arrays[e.array].shape[dim]))
-            for leaf in _others(e.indices[dim], stmt.var):
+            tested.add(key)
+            extent = self._body.integer(self._body.module.table.affine(self._body.scop.arrays[each.element.array].shape[each.dim]))
+            for leaf in others_in(each.index, {*ends}):
                 total = fn.emit(f"and i1 {total}, {self._is_near(self._values.of(leaf).ssa)}")
-            for end in (start, last):
-                index = self._at(e.indices[dim], stmt.var, end)
-                total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp ult i64 {index}, {extent}')}")
+            for bound in self._range(each.index, ends, dict(each.moves)):
+                total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp ult i64 {bound}, {extent}')}")
         return total
 
     def _is_near(self, value: str) -> str:
         """Emits whether a number is so small that indices made of it stay within 64 bits, and returns the SSA name of an i1."""
         return self._fn.emit(f"icmp ult i64 {self._fn.emit(f'add i64 {value}, {_FAR}')}, {2 * _FAR}")
 
-    def _at(self, index: syntax.Expr, var: str, value: str) -> str:
-        """Emits an index for a value of a loop's variable, and returns it."""
+    def _range(self, index: syntax.Expr, ends: Mapping[str, tuple[str, str]], moves: Moves) -> tuple[str, str]:
+        """Emits bounds of an index, and returns them.
+
+        ends: the least and the greatest value of the numbers that a loop changes, where an iteration begins
+        moves: what counters have moved since then
+        """
         match index:
-            case syntax.Name(name=name) if name == var:
-                return value
+            case syntax.Name(name=name) if name in ends:
+                (least, most), (down, up) = ends[name], moves.get(name, (0, 0))
+                return self._fn.emit(f"add i64 {least}, {down}"), self._fn.emit(f"add i64 {most}, {up}")
+            case syntax.Binary(op="*"):
+                factor, other = constant_factor(index)
+                bounds = [self._fn.emit(f"mul i64 {bound}, {factor}") for bound in self._range(other, ends, moves)]
+                return (bounds[0], bounds[1]) if factor >= 0 else (bounds[1], bounds[0])
             case syntax.Binary(op=op, left=left, right=right):
-                name = {"+": "add", "-": "sub", "*": "mul"}[op]
-                return self._fn.emit(f"{name} i64 {self._at(left, var, value)}, {self._at(right, var, value)}")
-        return self._values.of(index).ssa
-
-
-def _is_innermost(stmt: syntax.For) -> bool:
-    return not any(isinstance(inner, (syntax.For, syntax.While)) for inner in statements(stmt.body))
-
-
-def _tested(stmt: syntax.For, safe: frozenset[Dimension]) -> Iterator[tuple[syntax.Subscript, int]]:
-    """Yields (an element in a loop, a dimension) for each index that is affine in the loop's variable, and whose other numbers the
-    loop does not change.
-    """
-    changed = changed_in(stmt.body)
-    for inner in statements(stmt.body):
-        target = (inner.target,) if isinstance(inner, syntax.Assign) else ()
-        for expr in (*traversal.expressions(inner), *target):
-            for node in traversal.nodes(expr):
-                if isinstance(node, syntax.Subscript) and not node.inside:
-                    for dim, index in enumerate(node.indices):
-                        if (id(node), dim) not in safe and _moves(index, stmt.var, changed):
-                            yield node, dim
-
-
-def _moves(index: syntax.Expr, var: str, changed: set[str]) -> bool:
-    """Returns whether an index is a sum of the loop's variable, times a small constant, and of numbers that stay the same."""
-    match index:
-        case syntax.Name(name=name):
-            return name not in changed
-        case syntax.Const(value=int(value)):
-            return abs(value) < 2**40
-        case Integer() | ScalarArg():
-            return True
-        case syntax.Binary(op="+" | "-", left=left, right=right):
-            return _moves(left, var, changed) and _moves(right, var, changed)
-        case syntax.Binary(op="*", left=syntax.Const(value=int(value)), right=right):
-            return abs(value) <= 2 and _moves(right, var, changed)
-        case syntax.Binary(op="*", left=left, right=syntax.Const(value=int(value))):
-            return abs(value) <= 2 and _moves(left, var, changed)
-    return False
-
-
-def _others(index: syntax.Expr, var: str) -> Iterator[syntax.Expr]:
-    """Yields the numbers other than the loop's variable that an index is made of."""
-    for node in traversal.nodes(index):
-        if isinstance(node, (Integer, ScalarArg)) or isinstance(node, syntax.Name) and node.name != var:
-            yield node
+                (a, b), (c, d) = self._range(left, ends, moves), self._range(right, ends, moves)
+                name, low, high = ("add", c, d) if op == "+" else ("sub", d, c)
+                return self._fn.emit(f"{name} i64 {a}, {low}"), self._fn.emit(f"{name} i64 {b}, {high}")
+        value = self._values.of(index).ssa
+        return value, value
