@@ -57,6 +57,8 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
     structural = context.sizes.union(context.names, names_in_extents(written))
     least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
     found = checks(written, top)
+    if nest.has_regions:  # Python decides: what runs before may be written, and may end the call
+        found = tuple(replace(check, may=True) for check in found)
     builder = _StatementBuilder(nest, context, found)
     order = builder.block(nest.body, outermost(replace(context, numbered=True)))
     mentioned = set(context.names).union(*(polyhedra.used_parameters(c.violated) for c in found))
