@@ -34,6 +34,7 @@ with deferred():  # NumPy cannot be imported again where its first import was in
         PolymlPerformanceWarning,
         PolymlTypeError,
         PolymlValueError,
+        PolymlZeroDivisionError,
         RecompileError,
         ScheduleError,
     )
@@ -57,6 +58,7 @@ __all__ = [
     "PolymlPerformanceWarning",
     "PolymlTypeError",
     "PolymlValueError",
+    "PolymlZeroDivisionError",
     "RecompileError",
     "ScheduleError",
     "Target",

@@ -174,6 +174,27 @@ class BoundsError(PolymlError, IndexError):
     """
 
 
+class PolymlZeroDivisionError(PolymlError, ZeroDivisionError):
+    """A Python int was divided by zero by // or %, in a part of a kernel that runs in the source's order, since data decide what it does.
+
+    >>> import polyml
+    >>> @polyml.kernel
+    ... def digits(n, base):
+    ...     count = 0
+    ...     while n > 0:
+    ...         n //= base
+    ...         count += 1
+    ...     return count
+    >>> digits(1000, 10)
+    4
+    >>> try:
+    ...     digits(1000, 0)
+    ... except polyml.PolymlZeroDivisionError as problem:
+    ...     print(problem.message)
+    `n //= base` divides by zero
+    """
+
+
 class PolymlOverflowError(PolymlError, OverflowError):
     """A Python int left 64 bits, or a value does not fit the type in which it is stored.
 

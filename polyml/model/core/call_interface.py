@@ -180,9 +180,9 @@ def number(name: str, arguments: Mapping[str, object]) -> object:
 class Failure:
     """A Failure is a place in a Region at which an instance may end the call with an error.
 
-    kind: "index" (IndexError: an index that no element has)
-    what: the access as it is written
-    array: the user's name of the array
+    kind: "index" (IndexError: an index that no element has) or "zero" (ZeroDivisionError: a Python int is divided by zero)
+    what: the access or quotient as it is written
+    array: the user's name of the array, "" for a quotient
     dim: the dimension that the index is of
     """
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.dtypes import DType
+from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult, SizeRelation
@@ -227,6 +227,11 @@ class Check:
     loc: Loc | None = field(default=None, compare=False)
 
 
+def division_failure(quotient: syntax.Binary) -> Failure:
+    """Returns the failure of a quotient or remainder of Python ints in a region."""
+    return Failure("zero", quotient.loc.text if quotient.loc is not None else quotient.op, loc=quotient.loc)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scop:
     """A Scop is a kernel as statements, arrays, parameters, checks and an order of the instances.
@@ -272,9 +277,13 @@ class Scop:
     def failures(self) -> tuple[Failure, ...]:
         """Returns the places in the regions at which a call may end with an error, each once, in source order."""
         regions = [s.region for s in self.statements.values() if s.region is not None]
-        elements = (element for region in regions for element in region.elements if not element.inside)
-        found = (self.failure(element, dim) for element in elements for dim in range(len(element.indices)))
-        return tuple(dict.fromkeys(found))
+        found: dict[Failure, None] = {}
+        for node in (node for region in regions for node in region.expressions):
+            if isinstance(node, syntax.Subscript) and not node.inside:
+                found |= dict.fromkeys(self.failure(node, dim) for dim in range(len(node.indices)))
+            if isinstance(node, syntax.Binary) and node.op in ("//", "%") and node.dtype == PYINT:
+                found[division_failure(node)] = None
+        return tuple(found)
 
     def failure(self, element: syntax.Subscript, dim: int) -> Failure:
         """Returns the failure of an index of an element in a region."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polyml.errors import BoundsError, CompileError, PolymlError, PolymlMemoryError, PolymlOverflowError, PolymlValueError
+from polyml.errors import (
+    BoundsError,
+    CompileError,
+    PolymlError,
+    PolymlMemoryError,
+    PolymlOverflowError,
+    PolymlValueError,
+    PolymlZeroDivisionError,
+)
 from polyml.model.core import call_interface
 from polyml.model.core.call_interface import Failure, Status
 from polyml.runtime.storage.artifact import Artifact
@@ -38,7 +46,9 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
 
 
 def _of_region(place: Failure, index: int, arguments: Mapping[str, object]) -> PolymlError:
-    """Returns the error for an index that no element has, which a region met as it ran."""
+    """Returns the error that a region met as it ran."""
+    if place.kind == "zero":
+        return PolymlZeroDivisionError(f"`{place.what}` divides by zero", loc=place.loc, notes=[_WRITTEN])
     shape = getattr(arguments.get(place.array), "shape", ())
     size = f" of size {shape[place.dim]}" if place.dim < len(shape) else ""
     told = "an index" if abs(index) == call_interface.TOLD else f"index {index}"

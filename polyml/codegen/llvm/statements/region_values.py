@@ -18,7 +18,7 @@ from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import TOLD, Status
 from polyml.model.core.nest import Integer
-from polyml.model.core.scop import Region, ScalarArg, Statement
+from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure
 from polyml.quasi_affine.affine import Affine
 
 Dimension = tuple[int, int]  # the identity of a Subscript, and a dimension
@@ -228,7 +228,23 @@ class RegionValues(ExpressionEmitter):
                 return plain
         if isinstance(e, ScalarArg):
             return self._number(e)
+        if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
+            left, right = self.of(e.left), self.of(e.right)
+            self._not_zero(e, right)
+            return self._binary(e.op, e.dtype, left, right)
         return super()._operation(e, operands)
+
+    def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:
+        """Emits a test that ends the call where a Python int is divided by zero."""
+        low, high = self.integers.of(e.right)
+        if low > 0 or high < 0:
+            return
+        fn = self._body.fn
+        wrong, fine = fn.block("zero"), fn.block("fine")
+        fn.branch(fn.emit(f"icmp eq i64 {divisor.ssa}, 0"), wrong, fine)
+        fn.current = wrong
+        self._body.fail(str(self._body.module.failure(division_failure(e))))
+        fn.current = fine
 
     def _within_64_bits(self, e: syntax.Binary | syntax.Unary) -> SsaValue | None:
         """Emits an operation of Python ints that is known not to leave 64 bits, and returns its value; None for other operators."""
