@@ -23,6 +23,7 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.jumps import Jumps
+from polyml.frontend.traversal import nodes
 from polyml.source import Loc
 
 _OF_ELEMENTS = (range, enumerate, zip, reversed)
@@ -93,6 +94,8 @@ class ForLoopParser:
         """Returns the loop over the numbers of a range, given its start, stop and step."""
         start, stop, step = numbers
         var, outer = target.id, self._expressions.renamed
+        if var not in self._assignments.loops and (self._is_changed(stmt, var) or self._is_read_behind(stmt, var)):
+            return self._over_numbers(stmt, target, numbers)
         if var in self._assignments.loops:
             if not self._is_only_inside(var):
                 raise self._expressions.error(
@@ -104,6 +107,40 @@ class ForLoopParser:
         self._assignments.loops.pop()
         name, self._expressions.renamed = self._expressions.renamed.get(var, var), outer
         return syntax.For(name, start, stop, step, body, loc=self._expressions.text.loc(stmt, stmt.iter))
+
+    def _over_numbers(self, stmt: ast.For, target: ast.Name, numbers: tuple[syntax.Expr, syntax.Expr, int]) -> syntax.For:
+        """Returns the loop over a range whose variable is an ordinary local number, since the body assigns it or others read it behind
+        the loop. A call in which the loop does not run, so that there is no such number, runs as plain Python.
+        """
+        start, stop, step = numbers
+        number = syntax.Name(self._expressions.fresh("_number"), loc=start.loc)
+        local, loc = self._assignments.local(target), self._expressions.text.loc(stmt, stmt.iter)
+        if self._is_read_behind(stmt, target.id) and len(self._around) == 1 and not self._assignments.branches:
+            if all(map(_is_known_at_entry, (*nodes(start), *nodes(stop)))):
+                runs = syntax.Compare("<" if step > 0 else ">", start, stop, loc=loc)
+                what = f"a loop that does not run, behind which `{target.id}` has no value"
+                self._expressions.before += [syntax.Require(runs, what, loc=loc), syntax.Assign(local, start, loc=loc)]
+        self._assignments.loops.append(number.name)
+        body = (syntax.Assign(local, number, loc=loc), *self._jumps.iteration(lambda: self._body(stmt.body)))
+        self._assignments.loops.pop()
+        return syntax.For(number.name, start, stop, step, body, loc=loc)
+
+    def _is_changed(self, stmt: ast.For, var: str) -> bool:
+        """Returns whether the body of a loop assigns its variable, other than as that of a loop inside."""
+        inside = [node for each in stmt.body for node in ast.walk(each)]
+        others = {id(n) for loop in inside if isinstance(loop, ast.For) for n in ast.walk(loop.target)}
+        return any(isinstance(n, ast.Name) and n.id == var and isinstance(n.ctx, ast.Store) and id(n) not in others for n in inside)
+
+    def _is_read_behind(self, stmt: ast.For, var: str) -> bool:
+        """Returns whether the variable of a loop may be read where the loop is over, as far as the places of the text tell: behind it,
+        or before it in a loop around, but in no other loop that has the variable too.
+        """
+        first = self._around[0] if len(self._around) > 1 else stmt
+        others = [loop for loop in ast.walk(self._function) if isinstance(loop, ast.For) and loop is not stmt]
+        inside = {id(node) for loop in others if _binds(loop, var) and loop not in self._around for node in ast.walk(loop)}
+        inside |= {id(node) for node in ast.walk(stmt)}
+        reads = (n for n in ast.walk(self._function) if isinstance(n, ast.Name) and n.id == var and isinstance(n.ctx, ast.Load))
+        return any(id(n) not in inside and _begin(n) > _begin(first) for n in reads)
 
     def _backwards(self, node: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int] | None:
         """Returns the range that has the numbers of another one from the last to the first, for `reversed(range(...))`; None for any
@@ -343,6 +380,15 @@ class ForLoopParser:
                 "a literal, or a global or closure value that is an int",
             )
         return step
+
+
+def _binds(loop: ast.For, var: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == var for node in ast.walk(loop.target))
+
+
+def _is_known_at_entry(node: syntax.Expr) -> bool:
+    is_sum = isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//") or isinstance(node, syntax.Unary)
+    return is_sum or isinstance(node, (syntax.Const, syntax.Shape, syntax.Name))
 
 
 def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:
