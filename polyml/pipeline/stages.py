@@ -131,6 +131,8 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     except NotAffineError as problem:
         try:
             model = modelled(kernel, types, replace(wanted, regions=True), runner)
+        except SizesNeeded:
+            raise
         except NotAffineError:
             raise problem from None
         if any(has_nest_in_loop(statement) or is_nest(statement) for statement in model.scop.statements.values()):

@@ -32,7 +32,7 @@ from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Re
 from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
-from polyml.model.lowering.region_building import affine
+from polyml.model.lowering.region_elements import with_known_elements
 from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.nest_passes.split_selects import explicit, split
 from polyml.quasi_affine import affine as af
@@ -202,7 +202,7 @@ class _StatementBuilder:
 
         context: the loops and guards around it
         """
-        region = _with_known_elements(region, self.nest, context)
+        region = with_known_elements(region, self.nest, context)
         found: dict[bool, list[Access]] = {False: [], True: []}
         for access in region.accesses:
             known = tuple(e if e is not None and context.is_never_negative(e) else None for e in access.subscripts)
@@ -293,25 +293,6 @@ def wrap(subscript: Affine, size: Affine, context: IterationContext, possible: i
     if inside.intersect(context.set(af.non_negative(subscript))).is_empty():
         return from_end
     return from_end.intersect_domain(negative).union_add(plain.intersect_domain(negative.complement()))
-
-
-def _with_known_elements(region: Region, nest: Nest, context: IterationContext) -> Region:
-    """Returns a region in which it is said of elements that their indices are always inside their arrays, where a quick test proves it.
-
-    context: the loops and guards around the region
-    """
-
-    def is_inside(element: syntax.Subscript) -> bool:
-        indices = map(affine, element.indices)
-        bounds = zip(indices, nest.arrays[element.array].shape)
-        return all(e is not None and context.is_never_negative(e) and context.is_below(e, size) for e, size in bounds)
-
-    def changed(expr: syntax.Expr) -> syntax.Expr:
-        if isinstance(expr, syntax.Subscript) and expr.indices and not expr.inside and is_inside(expr):
-            return replace(expr, inside=True)
-        return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
-
-    return _mapped(region, changed)
 
 
 def _mapped(region: Region, changed: Callable[[syntax.Expr], syntax.Expr]) -> Region:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from polyml.dtypes import PYINT, DType
@@ -119,7 +120,7 @@ class _RegionBuilder:
     def __init__(self, declared: Declarations, outside: Outside, own: Mapping[str, int]):
         self._declared, self._outside = declared, outside
         self._bound: set[str] = set()  # loop variables of the region
-        self._own = {name for name, count in own.items() if outside.mentions[name] == count and name not in declared.types}
+        self._own = {name for name, count in own.items() if outside.mentions[name] == count and name not in declared.argument_names}
         self._numbers: dict[str, DType] = {}
         self._accesses: dict[RegionAccess, None] = {}
 
@@ -226,18 +227,23 @@ class _RegionBuilder:
         return (made,)
 
 
-def affine(expr: Expr) -> Affine | None:
-    """Returns an integer expression of a region as an affine one of iterators and sizes; None where it is none."""
+def affine(expr: Expr, values: Mapping[str, Affine] = MappingProxyType({})) -> Affine | None:
+    """Returns an integer expression of a region as an affine one of iterators and sizes; None where it is none.
+
+    values: numbers of the region that are known
+    """
     match expr:
         case Integer():
             return expr.affine
+        case syntax.Name(name=name):
+            return values.get(name)
         case syntax.Const(value=int(value)):
             return Affine(value)
         case syntax.Unary(op="-", operand=operand):
-            inside = affine(operand)
+            inside = affine(operand, values)
             return None if inside is None else -inside
         case syntax.Binary(op="+" | "-" | "*" as op, left=one, right=other):
-            a, b = affine(one), affine(other)
+            a, b = affine(one, values), affine(other, values)
             if a is None or b is None:
                 return None
             if op != "*":
