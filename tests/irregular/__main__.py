@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
@@ -33,13 +33,16 @@ def main() -> int:
         print(script(program(options.seed)))
         return 0
     start, failed = time.monotonic(), 0
-    had, forms, raised, allowed, reasons = (Counter() for _ in range(5))
+    had: Counter[str] = Counter()
+    forms, raised, reasons = had.copy(), had.copy(), had.copy()
+    allowed: dict[str, list[int]] = defaultdict(list)
     for seed, outcome in _outcomes(range(options.seed, options.seed + options.programs), options.jobs):
         case = program(seed)
         had.update({*features(case.source), *case.pieces, *case.traits})
         forms["compiled whole" if outcome.is_whole else "compiled in part" if outcome.has_parts else "plain Python"] += 1
         raised.update(set(outcome.raised))
-        allowed.update(outcome.allowed)
+        for what in outcome.allowed:
+            allowed[what].append(seed)
         reasons.update([outcome.reason] if outcome.reason else [])
         if outcome.difference:
             failed += 1
@@ -51,8 +54,9 @@ def main() -> int:
                 flush=True,
             )
     print(f"{options.programs} programs in {time.monotonic() - start:.0f} s: {failed} different")
-    for title, counts in [("forms", forms), ("had", had), ("Python raised", raised), ("allowed", allowed)]:
+    for title, counts in [("forms", forms), ("had", had), ("Python raised", raised)]:
         print(f"{title}: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    print("allowed:", *(f"  {len(seeds)} {what}, seeds {seeds[:10]}" for what, seeds in allowed.items()), sep="\n")
     print("why not whole:", *(f"  {count} {reason}" for reason, count in reasons.most_common(MOST_REASONS)), sep="\n")
     return 1 if failed else 0
 

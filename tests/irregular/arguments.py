@@ -58,8 +58,8 @@ def _argument(rng: random.Random, parameter: Parameter, size: _Sizes, traits: tu
         case "real":
             return str(rng.choice((0.5, 1.25, -0.75, 2.0, 0.0)))
         case "matrix":
-            numbers = [_numbers(rng, size.p, parameter.element, traits) for _ in range(size.n)]
-            text = f"np.array([{', '.join(numbers)}], dtype=np.{parameter.element}).reshape({size.n}, {size.p})"
+            rows = [_numbers(rng, size.p, parameter.element, traits) for _ in range(size.n)]
+            text = f"np.array([{', '.join(rows)}], dtype=np.{parameter.element}).reshape({size.n}, {size.p})"
             if size.is_many:
                 return f"np.tile({text}, ({MANY}, 1))"
             return f"np.asfortranarray({text})" if "views" in traits and rng.random() < 0.5 else text

@@ -84,7 +84,7 @@ def whole(w: Writer, depth: int = 2) -> str:
 
 def _whole_leaf(w: Writer) -> str:
     form = w.rng.random()
-    numbers = (*w.scope.wholes, *w.scope.rows, *w.scope.entries)
+    numbers = (*w.scope.wholes, *w.scope.counters, *w.scope.rows, *w.scope.entries)
     if numbers and form < 0.4:
         return w.rng.choice(numbers)
     if w.scope.rows and form < 0.85:

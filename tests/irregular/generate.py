@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tests.irregular.arguments import argument_sets
-from tests.irregular.idioms import IDIOMS
+from tests.irregular.idioms import IDIOMS, workspace
 from tests.irregular.statements import returned, statement
-from tests.irregular.writer import INDENT, Parameter, Writer
+from tests.irregular.writer import INDENT, OF_ROWS, Parameter, Writer
 
 LONGEST = 45  # lines of a function
 
@@ -38,6 +38,8 @@ def program(seed: int) -> Program:
     while True:
         writer, pieces = Writer(rng), []
         _results(writer)
+        if writer.chance(0.2):
+            workspace(writer)
         for _ in range(rng.choice((1, 1, 2, 2, 3))):
             made = rng.choice(IDIOMS) if rng.random() < 0.6 else statement
             pieces.append(made.__name__)
@@ -75,13 +77,13 @@ def _finished(w: Writer, seed: int, pieces: tuple[str, ...]) -> Program:
     words = Counter(re.findall(r"[A-Za-z_]\w*", "\n".join(w.lines)))
     w.lines = [line for line in w.lines if not (match := re.match(r"    (\w+) = [\w.]+$", line)) or words[match[1]] > 1]
     used = set(re.findall(r"[A-Za-z_]\w*", "\n".join(w.lines)))
-    parameters = [parameter for name, parameter in w.parameters.items() if name in used]
+    parameters = [parameter for name, parameter in w.parameters.items() if name in used and not parameter.is_local]
     head = []
     if "m" in used:
         parameters += [Parameter("col", "columns", "int64")] * ("col" not in used)
         head.append("m = len(col)")
     if "n" in used:
-        measured = [p.name for p in parameters if p.kind in ("reals", "wholes", "flags", "rows", "counts")]
+        measured = [p.name for p in parameters if p.kind in OF_ROWS]
         form = w.rng.random()
         if not measured or form < 0.3:
             parameters.append(Parameter("n", "size"))
@@ -142,10 +144,11 @@ def _is_read_behind(tree: ast.Module, loop: ast.For | ast.While) -> bool:
     """Returns whether the variable of a loop is read behind it, outside of all loops that have it."""
     if isinstance(loop, ast.While):
         return False
-    name = loop.target.id
-    lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-    own = [n for n in ast.walk(tree) if isinstance(n, ast.For) and n.target.id == name]
-    return any(line > loop.end_lineno and not any(n.lineno <= line <= n.end_lineno for n in own) for line in lines)
+    name = ast.unparse(loop.target)
+    own = [n for n in ast.walk(tree) if isinstance(n, ast.For) and ast.unparse(n.target) == name]
+    inside = {id(inner) for n in own for inner in ast.walk(n)}
+    reads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    return any(read.lineno > loop.lineno and id(read) not in inside for read in reads)
 
 
 def _subscripts(node: ast.AST) -> list[ast.Subscript]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.irregular.expressions import bare, condition, real, whole
-from tests.irregular.writer import Writer
+from tests.irregular.writer import Parameter, Writer
 
 
 def sparse_product(w: Writer) -> None:
@@ -212,22 +212,79 @@ def affine(w: Writer) -> None:
 
 
 def divided(w: Writer) -> None:
-    """Writes what may raise: a division by a Python integer, a number made an integer, a shift, a root."""
+    """Writes what may raise, in a loop that may be left: a division by a Python integer, a number made an integer, a shift, a root."""
     i, v = w.counter(), w.fresh("part", "w")
+    x, a = w.array("reals"), w.array("wholes")
     w.emit(f"{v} = 0")
-    x = w.array("reals")
     with w.block(f"for {i} in range(n):", rows=i, loops=i):
         with w.block(f"if {condition(w, 0)}:"):
-            w.emit(
-                w.pick(
-                    f"{v} += {w.rng.randint(4, 20)} // ({i} - {w.array('whole')})",
-                    f"{v} += {w.rng.randint(4, 20)} % ({i} - {w.array('whole')})",
-                    f"{v} += int({x}[{i}])",
-                    f"{v} += 1 << ({w.array('whole')} - {i})",
-                    f"{x}[{i}] = math.sqrt({x}[{i}])",
-                )
+            w.emit(w.pick("break", "continue", "continue"))
+        left, other = w.rng.randint(4, 20), f"({i} - {w.array('whole')})"
+        w.emit(
+            w.pick(
+                f"{v} += {left} {w.pick('//', '%')} {other}",
+                f"{v} += {left} {w.pick('//', '%')} {a}[{i}]",
+                f"{a}[{i}] = {left} {w.pick('//', '%')} {other}",
+                f"{x}[{i}] = {left} / {other}",
+                f"{v} += int({x}[{i}])",
+                f"{v} += 1 << ({w.array('whole')} - {i})",
+                f"{a}[{i}] = 3000000000 * {i}",
+                f"{x}[{i}] = math.sqrt({x}[{i}])",
             )
+        )
     result(w, "whole", v)
+
+
+def any_of(w: Writer) -> None:
+    """Writes a flag that is set where a row has a property."""
+    i, is_there = w.counter(), w.fresh("found", "ok", "done")
+    w.emit(f"{is_there} = False")
+    with w.block(f"for {i} in range(n):", rows=i, loops=i):
+        with w.block(f"if {condition(w)}:"):
+            w.emit(f"{is_there} = True", *([w.pick("break", "continue")] if w.chance(0.7) else []))
+        w.emit(f"{w.array('reals')}[{i}] {w.pick('+=', '-=')} {bare(real(w, 1))}")
+    with w.block(f"if {w.pick('', 'not ')}{is_there}:"):
+        w.emit(*w.rng.choice([("n = n + 0",), (f"{is_there} = n > 3",)]))
+    w.arrays.append(is_there)
+
+
+def matrix_rows(w: Writer) -> None:
+    """Writes a search in each row of a matrix, or a sum of chosen elements of it."""
+    i, (A, is_real), j, out = w.counter(), w.matrix(), w.fresh("j", "col_at"), w.array("wholes")
+    limit = w.array("real") if is_real else w.array("whole")
+    with w.block(f"for {i} in range({A}.shape[0]):", rows=i, loops=i):
+        form = w.rng.randrange(3)
+        if form == 0:
+            w.emit(f"{j} = 0")
+            with w.block(f"while {j} < {A}.shape[1] and {A}[{i}, {j}] {w.pick('<', '<=', '!=')} {limit}:"):
+                w.emit(*([f"{A}[{i}, {j}] += 1"] if w.chance(0.3) else []), f"{j} += 1")
+            w.emit(f"{out}[{i}] = {j}")
+        elif form == 1:
+            with w.block(f"for {j} in range({A}.shape[1] - 1, -1, -1):"):
+                with w.block(f"if {A}[{i}, {j}] > {limit}:"):
+                    w.emit(f"{out}[{i}] = {j}", "break")
+            with w.block("else:"):
+                w.emit(f"{out}[{i}] = -1")
+        else:
+            size = w.array("counts")
+            with w.block(f"if {size}[{i}] < {A}.shape[1]:"):
+                w.emit(f"{A}[{i}, {size}[{i}]] {w.pick('+=', '=')} {A}[{w.array('rows')}[{i}], 0]")
+
+
+def workspace(w: Writer) -> None:
+    """Writes arrays of the function's own, which later statements use as others: `order`, whose elements are rows, and `work`."""
+    i, form = w.counter(), w.rng.random()
+    if form < 0.6 and "order" not in w.taken:
+        w.taken.add("order")
+        w.emit(f"order = np.{w.pick('empty', 'zeros')}(n, dtype=np.int64)")
+        with w.block(f"for {i} in range(n):"):
+            w.emit(f"order[{i}] = {w.pick(i, f'n - 1 - {i}', f'(3 * {i} + 1) % n', f'{i} // 2')}")
+        w.parameters["order"] = Parameter("order", "rows", "int64", is_local=True)
+    if form > 0.4 and "work" not in w.taken:
+        w.taken.add("work")
+        w.emit(f"work = np.zeros(n{w.pick('', '', ', dtype=np.float32')})")
+        w.parameters["work"] = Parameter("work", "reals", "float64", is_local=True)
+        w.arrays.append("work")
 
 
 def result(w: Writer, kind: str, text: str) -> None:
@@ -240,5 +297,5 @@ def result(w: Writer, kind: str, text: str) -> None:
 
 IDIOMS = (
     sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows, bisection,
-    chain, merged, iterated, early_return, early_return, affine, divided,
+    chain, merged, iterated, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
 )  # fmt: skip

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def function_of(program: Program, copy: str) -> Callable[..., object]:
     """Returns the function of a program, with globals of its own. copy: a word for its file."""
     file = f"<irregular {program.seed} {copy}>"
     linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)
-    scope: dict[str, object] = {"np": np, "math": math}
+    scope: dict[str, Any] = {"np": np, "math": math}  # Any: what a text defines
     exec(compile(program.source, file, "exec"), scope)
     return scope["kernel"]
 

@@ -6,12 +6,17 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING
 
 from polyml.defects.shrink import shrink as shrunk
 from polyml.defects.shrink import smaller_sources
 from tests.irregular.check import check
 from tests.irregular.generate import Program
-from tests.irregular.run import arguments_of, function_of, run
+from tests.irregular.run import RAISED, arguments_of, function_of, run
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 MOST_LINES = 50_000  # that a smaller program may run before it counts as one that does not end
 
@@ -43,7 +48,7 @@ def _variants(case: Program) -> Iterator[Program]:
 def _without(case: Program, position: int) -> Program:
     """Returns the program without the parameter at this position."""
     tree = ast.parse(case.source)
-    tree.body[0].args.args.pop(position)
+    next(node for node in tree.body if isinstance(node, ast.FunctionDef)).args.args.pop(position)
     names, *calls = (values[:position] + values[position + 1 :] for values in (case.names, *case.calls))
     return replace(case, source=ast.unparse(tree) + "\n", names=names, calls=tuple(calls))
 
@@ -52,7 +57,7 @@ def _ends(case: Program) -> bool:
     """Returns whether all calls end as plain Python, and with a result or an exception that is compared."""
     left = MOST_LINES
 
-    def count(frame: object, event: str, argument: object) -> object:
+    def count(frame: FrameType, event: str, argument: object) -> TraceFunction:
         nonlocal left
         left -= 1
         if left < 0:
@@ -61,8 +66,9 @@ def _ends(case: Program) -> bool:
 
     sys.settrace(count)
     try:
-        return not any(
-            isinstance(run(function_of(case, "short"), arguments_of(case, n)).error, TimeoutError) for n in range(len(case.calls))
-        )
+        errors = [run(function_of(case, "short"), arguments_of(case, number)).error for number in range(len(case.calls))]
+    except SyntaxError:
+        return False
     finally:
         sys.settrace(None)
+    return all(error is None or type(error) in RAISED for error in errors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.irregular.expressions import bare, condition, real, row, whole
 from tests.irregular.writer import Writer
 
@@ -82,7 +84,9 @@ def carried(w: Writer) -> None:
     elif w.scope.wholes:
         name = w.rng.choice(w.scope.wholes)
         value = whole(w, 1)
-        w.emit(w.pick(f"{name} += 1", f"{name} += {bare(value)}", f"{name} = ({name} * 31 + {value}) % 1009", f"{name} ^= {value}"))
+        is_small = not set(re.findall(r"\w+", value)) & {*w.scope.wholes}  # a number that adds to itself would leave 64 bits
+        added = bare(value) if is_small else f"{value} & 63"
+        w.emit(w.pick(f"{name} += 1", f"{name} += {added}", f"{name} = ({name} * 31 + {value}) % 1009", f"{name} ^= {added}"))
     else:
         store(w)
 
@@ -198,11 +202,11 @@ def while_steps(w: Writer) -> None:
     w.emit(f"{steps} = 0")
     most = w.rng.randint(2, 9)
     if w.chance(0.5):
-        with w.block(f"while {steps} < {most} and {_joinable(w, '')}:", wholes=steps, loops=steps):
+        with w.block(f"while {steps} < {most} and {_joinable(w, '')}:", counters=steps, loops=steps):
             w.emit(f"{steps} += 1")
             body(w, 2)
         return otherwise(w)
-    with w.block("while True:", wholes=steps, loops=steps):
+    with w.block("while True:", counters=steps, loops=steps):
         w.emit(f"{steps} += 1", f"if {steps} > {most}{w.pick('', f' or {condition(w, 0)}')}:", "    break")
         body(w, 2)
 

@@ -28,26 +28,30 @@ OF_ROWS = ("reals", "wholes", "flags", "rows", "counts")  # arrays of one dimens
 
 @dataclass(frozen=True)
 class Parameter:
-    """A Parameter is what a function takes.
+    """A Parameter is what a function takes, or an array that it makes to work with.
 
     kind: a key of NAMES. Of n rows are `reals`, `wholes`, `flags`, `counts` (small numbers) and `rows`, whose elements are rows; of m
     entries are `values` and `columns`, whose elements are rows; `pointers` has n + 1 elements, which are entries; `matrix` is n by p.
-    element: the NumPy type of its elements; "" for a number.
+    element: the NumPy type of its elements; "" for a number. is_local: the function makes it itself.
     """
 
     name: str
     kind: str
     element: str = ""
+    is_local: bool = False
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A Scope has the names that have a value: of rows and entries (valid subscripts), of numbers, flags, and loops that are open."""
+    """A Scope has the names that have a value: of rows and entries (valid subscripts), of numbers, of counters that nothing
+    else may assign, and of loops that are open.
+    """
 
     rows: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     reals: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
 
 
@@ -59,7 +63,7 @@ class Writer:
     lines: list[str] = field(default_factory=list)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     scope: Scope = Scope()
-    taken: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=lambda: {"n", "m", *(name for names in NAMES.values() for name in names)})
     depth: int = 1
     arrays: list[str] = field(default_factory=list)  # made here, or changed, which the function may return
     result: tuple[str, ...] = ()  # how many values a return gives, and of which kinds; () before the first is decided
