@@ -1,0 +1,1 @@
+"""Programs in which data decide bounds, conditions and subscripts, compared with plain Python: results, arguments, exceptions."""
