@@ -222,7 +222,7 @@ def _positive_right(A, v):
     return {"v": np.abs(vectors[:, -1]), "result": values[-1]}
 
 
-@irregular({"N": 16}, {"N": 400}, _positive, _positive_right, tolerance=1e-8, parallel="0:i")
+@irregular({"N": 16}, {"N": 1000}, _positive, _positive_right, tolerance=1e-8, parallel="0:i")
 def power_iteration(A, v):
     n = A.shape[0]
     w = np.empty(n)
