@@ -37,7 +37,7 @@ def _histogram_2d_right(x, y, counts):
     return {"counts": np.histogram2d(x, y, bins=counts.shape, range=((0, 1), (0, 1)))[0]}
 
 
-@irregular({"N": 400, "B": 8}, {"N": 1_000_000, "B": 64}, _points, _histogram_2d_right)
+@irregular({"N": 400, "B": 8}, {"N": 3_000_000, "B": 64}, _points, _histogram_2d_right)
 def histogram_2d(x, y, counts):
     for p in range(x.shape[0]):
         i = int(x[p] * counts.shape[0])
@@ -54,14 +54,14 @@ def _sums_right(keys, weights, sums):
     return {"sums": np.bincount(keys, weights=weights, minlength=len(sums))}
 
 
-@irregular({"N": 500, "B": 20}, {"N": 1_500_000, "B": 1000}, _weighted, _sums_right, tolerance=1e-11)
+@irregular({"N": 500, "B": 20}, {"N": 6_000_000, "B": 1000}, _weighted, _sums_right, tolerance=1e-11)
 def weighted_histogram(keys, weights, sums):
     for i in range(keys.shape[0]):
         sums[keys[i]] += weights[i]
 
 
 @irregular(
-    {"N": 500}, {"N": 3_000_000}, lambda size, rng: (rng.integers(0, 256, size["N"]).astype(np.int32),),
+    {"N": 500}, {"N": 6_000_000}, lambda size, rng: (rng.integers(0, 256, size["N"]).astype(np.int32),),
     lambda keys: {"result": np.bincount(keys)},
 )  # fmt: skip
 def bincount(keys):
@@ -81,7 +81,7 @@ def _maxima_right(keys, x, best):
     return {"best": right}
 
 
-@irregular({"N": 500, "B": 20}, {"N": 1_500_000, "B": 1000}, _weighted, _maxima_right)
+@irregular({"N": 500, "B": 20}, {"N": 6_000_000, "B": 1000}, _weighted, _maxima_right)
 def group_maxima(keys, x, best):
     best[:] = -1.0
     for i in range(x.shape[0]):
@@ -90,7 +90,7 @@ def group_maxima(keys, x, best):
 
 
 @irregular(
-    {"N": 400, "B": 30}, {"N": 1_000_000, "B": 1000},
+    {"N": 400, "B": 30}, {"N": 3_000_000, "B": 1000},
     lambda size, rng: (rng.integers(0, size["B"], size["N"]), size["B"], np.zeros(size["N"], dtype=np.int64)),
     lambda keys, limit, out: {"out": np.sort(keys)},
 )  # fmt: skip
@@ -139,7 +139,7 @@ def _restarted_right(x, out):
     return {"out": sums - np.maximum.accumulate(np.where(x < 0, sums, 0))}
 
 
-@irregular({"N": 500}, {"N": 2_000_000}, _signed, _restarted_right)
+@irregular({"N": 500}, {"N": 6_000_000}, _signed, _restarted_right)
 def restarted_prefix_sums(x, out):
     """Prefix sums that begin again at each negative number."""
     total = 0
@@ -254,7 +254,8 @@ def _brackets_right(text, partner):
         if sign == "(":
             open_places.append(place)
         elif open_places:
-            right[[place, open_places[-1]]] = open_places.pop(), place
+            partner_place = open_places.pop()
+            right[[place, partner_place]] = partner_place, place
     return {"partner": right, "result": np.count_nonzero(right < 0)}
 
 

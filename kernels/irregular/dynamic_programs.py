@@ -1,6 +1,7 @@
 """Dynamic programs: tables whose loops end early, whose subscripts are data, or in which a way is followed back."""
 
 import itertools
+from bisect import bisect_left
 
 import numpy as np
 
@@ -142,8 +143,6 @@ def knapsack(weights, values, capacity):
 
 def _increasing_right(x):
     """Computed with the standard library's bisection."""
-    from bisect import bisect_left
-
     tails: list[int] = []
     for value in x.tolist():
         place = bisect_left(tails, value)
