@@ -21,7 +21,7 @@ def _sorted_right(x):
     return {"x": np.sort(x)}
 
 
-@irregular({"N": 60}, {"N": 4000}, _numbers, _sorted_right)
+@irregular({"N": 60}, {"N": 6000}, _numbers, _sorted_right)
 def insertion_sort(x):
     for i in range(1, x.shape[0]):
         value = x[i]
@@ -38,7 +38,7 @@ def _bubble_right(x):
     return {"x": x[order], "result": np.max(order - np.arange(len(x))) + 1}
 
 
-@irregular({"N": 40}, {"N": 1500}, _whole_numbers, _bubble_right)
+@irregular({"N": 40}, {"N": 2000}, _whole_numbers, _bubble_right)
 def bubble_sort(x):
     """Returns how many passes there were, of which the last one changed nothing."""
     passes = 0
@@ -211,7 +211,7 @@ def _distinct(size, rng):
     return x, int(x[-size["N"] // 50])
 
 
-@irregular({"N": 500}, {"N": 4_000_000}, _distinct, lambda x, value: {"result": np.argmax(x == value)})
+@irregular({"N": 500}, {"N": 8_000_000}, _distinct, lambda x, value: {"result": np.argmax(x == value)})
 def linear_search(x, value):
     for i in range(x.shape[0]):
         if x[i] == value:
@@ -274,11 +274,11 @@ def _once_twice(size, rng):
 
 
 def _duplicate_right(x):
-    _, first = np.unique(x, return_index=True)
-    return {"result": np.setdiff1d(np.arange(len(x)), first)[0]}
+    order = np.argsort(x, kind="stable")
+    return {"result": order[1:][np.diff(x[order]) == 0].min()}
 
 
-@irregular({"N": 300}, {"N": 1_000_000}, _once_twice, _duplicate_right)
+@irregular({"N": 300}, {"N": 3_000_000}, _once_twice, _duplicate_right)
 def first_duplicate(x):
     """Returns the first place whose number stood before, or -1."""
     seen = np.zeros(x.shape[0], dtype=np.bool_)
