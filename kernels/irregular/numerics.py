@@ -143,7 +143,7 @@ def _peaks_right(widths, tolerance, areas):
     return {"areas": (np.arctan(2 / widths) + np.arctan(1 / widths)) / widths}
 
 
-@irregular({"N": 2, "D": 4}, {"N": 100, "D": 7}, _peaks, _peaks_right, tolerance=1e-5)
+@irregular({"N": 2, "D": 4}, {"N": 400, "D": 7}, _peaks, _peaks_right, tolerance=1e-5)
 def adaptive_simpson(widths, tolerance, areas):
     """Integrates 1 / (x² + width²) from -1 to 2, with a stack of the parts that are still to be halved."""
     left = np.empty(64)
@@ -265,7 +265,7 @@ def _two_arrays(size, rng):
     return numbers[0], numbers[1], np.zeros(size["N"], dtype=np.int64)
 
 
-@irregular({"N": 60}, {"N": 20_000}, _two_arrays, lambda a, b, out: {"out": np.gcd(a, b)}, parallel="0:i")
+@irregular({"N": 60}, {"N": 40_000}, _two_arrays, lambda a, b, out: {"out": np.gcd(a, b)}, parallel="0:i")
 def greatest_common_divisors(a, b, out):
     for i in range(a.shape[0]):
         x = a[i]
@@ -286,7 +286,9 @@ def _collatz_right(lengths):
     return {"lengths": right, "result": np.argmax(right) + 1}
 
 
-@irregular({"N": 60}, {"N": 30_000}, lambda size, rng: (np.zeros(size["N"] + int(rng.integers(0, 9)), dtype=np.int64),), _collatz_right)
+@irregular(
+    {"N": 60}, {"N": 30_000}, lambda size, rng: (np.zeros(size["N"] + int(rng.integers(0, 9)), dtype=np.int64),), _collatz_right
+)
 def collatz_lengths(lengths):
     """Counts the steps from each number to 1; returns the first number that has the most."""
     longest = 0
@@ -295,10 +297,7 @@ def collatz_lengths(lengths):
         n = i + 1
         steps = 0
         while n != 1:
-            if n % 2 == 0:
-                n = n // 2
-            else:
-                n = 3 * n + 1
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
             steps += 1
         lengths[i] = steps
         if steps > longest or i == 0:
