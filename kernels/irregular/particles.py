@@ -110,7 +110,7 @@ def _k_means_right(points, centres, labels):
                 right[k] = points[label == k].mean(axis=0)
 
 
-@irregular({"N": 30, "K": 3, "D": 2}, {"N": 5000, "K": 8, "D": 3}, _groups, _k_means_right, tolerance=1e-10, parallel="0:i")
+@irregular({"N": 30, "K": 3, "D": 2}, {"N": 10_000, "K": 8, "D": 3}, _groups, _k_means_right, tolerance=1e-10, parallel="0:i")
 def k_means(points, centres, labels):
     """Moves centres until no point changes its label; returns how many rounds that takes."""
     n, d = points.shape
@@ -170,7 +170,7 @@ def _dbscan_right(points, reach, least, labels):
     return {"labels": np.where(right < len(points), np.searchsorted(first, right), -1), "result": len(first)}
 
 
-@irregular({"N": 40, "K": 3, "R": 50}, {"N": 1200, "K": 12, "R": 15}, _crowds, _dbscan_right)
+@irregular({"N": 40, "K": 3, "R": 50}, {"N": 2500, "K": 12, "R": 12}, _crowds, _dbscan_right)
 def dbscan(points, reach, least, labels):
     """Finds crowds with a queue of points that are still to be looked at; returns how many there are."""
     n = points.shape[0]
@@ -257,7 +257,7 @@ def _inside_right(corners, points, inside):
     return {"inside": np.abs(turns) > np.pi}
 
 
-@irregular({"N": 30, "M": 12}, {"N": 20_000, "M": 64}, _polygon, _inside_right, parallel="0:p")
+@irregular({"N": 30, "M": 12}, {"N": 50_000, "M": 64}, _polygon, _inside_right, parallel="0:p")
 def points_in_polygon(corners, points, inside):
     m = corners.shape[0]
     for p in range(points.shape[0]):
@@ -299,7 +299,7 @@ def _hull_right(points, hull):
     return {"hull": np.pad(corners, (0, len(hull) - len(corners)), constant_values=-1), "result": len(corners)}
 
 
-@irregular({"N": 60}, {"N": 200_000}, _sorted_points, _hull_right)
+@irregular({"N": 60}, {"N": 100_000}, _sorted_points, _hull_right)
 def convex_hull(points, hull):
     """Andrew's monotone chain, to the right below and to the left above; returns how many corners there are."""
     n = points.shape[0]
