@@ -20,7 +20,7 @@ def _resampled_right(image, out):
     return {"out": weights(out.shape[0], image.shape[0]) @ image @ weights(out.shape[1], image.shape[1]).T}
 
 
-@irregular({"N": 12, "M": 17}, {"N": 300, "M": 700}, _two_sizes, _resampled_right, tolerance=1e-11, parallel="0:i")
+@irregular({"N": 12, "M": 17}, {"N": 500, "M": 1200}, _two_sizes, _resampled_right, tolerance=1e-11, parallel="0:i")
 def bilinear_resampling(image, out):
     down = (image.shape[0] - 1) / (out.shape[0] - 1)
     across = (image.shape[1] - 1) / (out.shape[1] - 1)
@@ -60,7 +60,7 @@ def _labels_right(image, labels):
     return {"labels": np.where(image, np.searchsorted(first, least) + 1, 0), "result": len(first)}
 
 
-@irregular({"N": 16}, {"N": 400}, _spots, _labels_right)
+@irregular({"N": 16}, {"N": 700}, _spots, _labels_right)
 def connected_parts(image, labels):
     """Labels connected parts in two passes, with the labels that meet joined; returns how many parts there are."""
     h, w = image.shape
@@ -114,7 +114,7 @@ def _filled_right(image, row, column, colour):
     return {"image": np.where(area, colour, image), "result": np.count_nonzero(area)}
 
 
-@irregular({"N": 16}, {"N": 400}, _area, _filled_right)
+@irregular({"N": 16}, {"N": 700}, _area, _filled_right)
 def flood_fill(image, row, column, colour):
     """Fills with a stack of pixels; returns how many are filled."""
     h, w = image.shape
@@ -244,7 +244,7 @@ def _life_right(board, limit):
     return {"board": boards[-1], "result": len(boards) - 1}
 
 
-@irregular({"N": 9, "G": 40}, {"N": 48, "G": 2000}, _board, _life_right)
+@irregular({"N": 9, "G": 40}, {"N": 100, "G": 3000}, _board, _life_right)
 def life_until_stable(board, limit):
     """Plays until a board is that of two generations before; returns how many generations there were."""
     h, w = board.shape

@@ -32,7 +32,7 @@ def _pi_right(samples, seed):
     return {"result": np.count_nonzero(x * x + y * y < 2**40)}
 
 
-@irregular({"N": 500}, {"N": 1_000_000}, lambda size, rng: (size["N"], int(rng.integers(1, 2**31))), _pi_right)
+@irregular({"N": 500}, {"N": 3_000_000}, lambda size, rng: (size["N"], int(rng.integers(1, 2**31))), _pi_right)
 def pi_by_chance(samples, seed):
     """Returns how many random points of a square are within the circle."""
     state = seed
@@ -146,7 +146,7 @@ def _shuffled_right(x, seed):
 
 
 @irregular(
-    {"N": 300}, {"N": 300_000}, lambda size, rng: (rng.integers(0, 10**6, size["N"]), int(rng.integers(1, 2**32))), _shuffled_right
+    {"N": 300}, {"N": 1_000_000}, lambda size, rng: (rng.integers(0, 10**6, size["N"]), int(rng.integers(1, 2**32))), _shuffled_right
 )  # fmt: skip
 def shuffle(x, seed):
     state = seed
@@ -216,7 +216,7 @@ def _percolation_right(n, seed):
     return {"result": -1}
 
 
-@irregular({"N": 8}, {"N": 200}, lambda size, rng: (size["N"], int(rng.integers(1, 2**31))), _percolation_right)
+@irregular({"N": 8}, {"N": 400}, lambda size, rng: (size["N"], int(rng.integers(1, 2**31))), _percolation_right)
 def percolation(n, seed):
     """Opens sites by chance until a way leads from top to bottom; returns how many are open then."""
     top = n * n
