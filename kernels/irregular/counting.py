@@ -239,12 +239,9 @@ def unique_of_sorted(x, out):
     return count
 
 
-OPENING, CLOSING = ord("("), ord(")")
-
-
 def _brackets(size, rng):
     """Returns a text of brackets, a few of which match none, and room for partners."""
-    steps = np.where(rng.random(size["N"]) < 0.5, OPENING, CLOSING).astype(np.uint8)
+    steps = np.where(rng.random(size["N"]) < 0.5, ord("("), ord(")")).astype(np.uint8)
     return steps, np.zeros(size["N"], dtype=np.int64)
 
 
@@ -261,14 +258,14 @@ def _brackets_right(text, partner):
 
 @irregular({"N": 300}, {"N": 500_000}, _brackets, _brackets_right)
 def matching_brackets(text, partner):
-    """Finds each bracket's partner, or -1; returns how many have none."""
+    """Finds each bracket's partner, or -1, in the codes of letters, where 40 opens one; returns how many have none."""
     n = text.shape[0]
     stack = np.empty(n, dtype=np.int64)
     depth = 0
     unmatched = 0
     for i in range(n):
         partner[i] = -1
-        if text[i] == OPENING:
+        if text[i] == 40:
             stack[depth] = i
             depth += 1
         elif depth > 0:
