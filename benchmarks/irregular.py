@@ -134,10 +134,9 @@ def numba_forms(case: Irregular, threads: int) -> Iterator[tuple[str, Call]]:
     numba.set_num_threads(threads)
     loops = (case.parallel,) if case.parallel and threads > 1 else ()
     for parallel, fastmath in itertools.product(((), loops) if loops else ((),), (False, True)):
-        options = {"parallel": bool(parallel), "fastmath": fastmath}
-        function = function_for_numba(case, parallel, f"# numba {numba.__version__}, {options}")
         label = ("prange" if parallel else "njit") + ", fastmath" * fastmath
-        yield label, numba.njit(cache=True, **options)(function)
+        function = function_for_numba(case, parallel, f"# numba {numba.__version__}: {label}")
+        yield label, numba.njit(cache=True, parallel=bool(parallel), fastmath=fastmath)(function)
 
 
 def function_for_numba(case: Irregular, parallel: tuple[str, ...], remark: str) -> Callable:

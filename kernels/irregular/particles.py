@@ -60,7 +60,7 @@ def _energies_right(points, reach, energy):
     return {"energy": right}
 
 
-@irregular({"N": 40, "R": 300}, {"N": 10_000, "R": 20}, _flat_cloud, _energies_right, tolerance=1e-10, parallel="2:i")
+@irregular({"N": 40, "R": 300}, {"N": 10_000, "R": 20}, _flat_cloud, _energies_right, tolerance=1e-10, parallel="1:i")
 def cell_lists(points, reach, energy):
     """Sorts points into cells as linked lists; each one then looks at the cells around its own."""
     n = points.shape[0]

@@ -1,6 +1,7 @@
 """The irregular functions are right, as plain Python and as polyml compiles them, and change nothing but their outputs."""
 
 import copy
+import inspect
 
 import numpy as np
 import pytest
@@ -40,6 +41,13 @@ def test_a_reference_leaves_its_arguments_as_they_are(case):
     arguments, before = case.arguments("SMALL"), case.arguments("SMALL")
     case.reference(*arguments)
     assert all(np.array_equal(one, other) for one, other in zip(arguments, before))
+
+
+@named
+def test_a_function_needs_nothing_but_math_and_numpy(case):
+    used = inspect.getclosurevars(case.function)
+    assert set(used.globals) <= {"math", "np"}
+    assert not used.nonlocals
 
 
 def test_there_are_many_functions_on_many_subjects():
