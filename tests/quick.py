@@ -67,7 +67,7 @@ QUICK = frozenset(
     model/references/test_direct.py::test_the_text_has_a_line_for_each_pair_and_the_data_have_their_places
     model/lowering/test_bounds_checks.py
     model/lowering/test_extract.py
-    model/lowering/test_half_arithmetic.py
+    model/lowering/arithmetic/test_half_arithmetic.py
     model/lowering/test_size_limits.py
     model/nest_passes/elements/test_update_chains.py
     model/nest_passes/test_narrow_counters.py

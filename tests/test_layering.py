@@ -25,6 +25,7 @@ LAYERS = (
     ("model.core",),
     ("model.nest_passes",),
     ("model.nest_passes.elements",),
+    ("model.lowering.arithmetic",),
     ("model.lowering",),
     ("model.scop_passes",),
     ("model.running_maximum",),

@@ -37,7 +37,7 @@ from polyml.frontend.types.infer import infer
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.core.scop import Scop
-from polyml.model.lowering.complex_parts import in_parts
+from polyml.model.lowering.arithmetic.complex_parts import in_parts
 from polyml.model.lowering.extract import to_scop
 from polyml.model.lowering.parameters import without_value_arguments
 from polyml.model.lowering.resolve import resolve

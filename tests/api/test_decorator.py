@@ -78,6 +78,13 @@ def search(A):
     return n
 
 
+def from_the_first_zero(A):
+    rest = A
+    while rest[0] != 0.0:
+        rest = rest[1:]
+    return rest
+
+
 def line_of(function) -> int:
     return function.__code__.co_firstlineno
 
@@ -434,26 +441,37 @@ def test_what_the_data_left_to_python_once_is_left_to_it_at_once(monkeypatch):
     assert k.compiled is True
 
 
-def test_what_is_not_affine_runs_as_python_with_one_warning():
-    k = polyml.kernel(search)
+def test_a_loop_that_data_end_is_compiled_whole():
+    k = polyml.kernel(search, fallback="error")
+    assert k(np.array([1.0, 2.0, 0.0])) == 2 and k.compiled
+    with pytest.raises(IndexError, match="index 3 in dimension 0 of size 3"):
+        k(np.ones(3))
+
+
+def test_a_loop_that_binds_arrays_runs_as_python_with_one_warning():
+    k = polyml.kernel(from_the_first_zero)
     with pytest.warns(PolymlPerformanceWarning) as caught:
-        assert k(np.array([1.0, 2.0, 0.0])) == 2
-        assert k([1.0, 0.0]) == 1
+        assert k(np.array([1.0, 2.0, 0.0, 3.0])).tolist() == [0.0, 3.0]
+        assert k(np.array([1.0, 0.0])).tolist() == [0.0]
     assert len(caught) == 1 and caught[0].filename == FILE
     lines = str(caught[0].message).splitlines()
-    place = f"{FILE}:{line_of(search) + 2}:5"
-    assert lines[0].startswith(f"search ({FILE}:{line_of(search)}) runs as plain Python (PML-F001): {place}: error: a while loop")
-    assert lines[1].strip() == "while A[n] != 0.0:"
+    place = f"{FILE}:{line_of(from_the_first_zero) + 2}:5"
+    assert lines[0].startswith(
+        f"from_the_first_zero ({FILE}:{line_of(from_the_first_zero)}) runs as plain Python (PML-F001): {place}: error: a while loop"
+    )
+    assert lines[1].strip() == "while rest[0] != 0.0:"
     assert k.compiled is False
-    assert k.explain().startswith(f"search ({FILE}:{line_of(search)}): runs as plain Python for (f64[:])\n  {place}: error: ")
+    assert k.explain().startswith(
+        f"from_the_first_zero ({FILE}:{line_of(from_the_first_zero)}): runs as plain Python for (f64[:])\n  {place}: error: "
+    )
 
 
-def test_what_is_not_affine_is_an_error_where_that_is_asked():
-    k = polyml.kernel(search, fallback="error")
+def test_a_loop_that_binds_arrays_is_an_error_where_that_is_asked():
+    k = polyml.kernel(from_the_first_zero, fallback="error")
     for _ in range(2):
         with pytest.raises(NotAffineError, match="a while loop"):
             k(np.zeros(3))
-    k = polyml.kernel(search)
+    k = polyml.kernel(from_the_first_zero)
     with pytest.warns(PolymlPerformanceWarning):
         k(np.zeros(3))
     with config.scope(fallback="error"), pytest.raises(NotAffineError, match="a while loop"):

@@ -15,7 +15,7 @@ from math import prod
 from polyml.codegen.ir.program import Program
 from polyml.frontend.syntax import ArrayType
 from polyml.model.core.scop import Array, Role
-from polyml.model.lowering.complex_parts import parts_of
+from polyml.model.lowering.arithmetic.complex_parts import parts_of
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import expression_of_iterators
 

@@ -27,13 +27,13 @@ from polyml.frontend import name_resolution, syntax
 from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
-from polyml.frontend.parsing import inlining, single_exit
+from polyml.frontend.parsing import inlining
 from polyml.frontend.parsing.assignments import AssignmentParser, alloc
 from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
-from polyml.frontend.parsing.jumps import Jumps
+from polyml.frontend.parsing.jumps import Jumps, single_exit
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
@@ -109,7 +109,7 @@ class _FunctionParser:
         """Parses the function, and returns it as a kernel whose only return is at the end."""
         params = (*self._params(self._text.tree.args), *(syntax.Param(name, loc=None) for name in self._attributes))
         body = self._body(self._text.tree.body)
-        end = single_exit.single(body, self.expressions.fresh)
+        end = single_exit(body, self.expressions.fresh)
         if end is not None:
             body = (*end.body, syntax.Return(end.values, end.is_tuple, loc=end.loc))
         return syntax.Kernel(self._function.__name__, params, name_resolution.resolved(params, body), self._text.source)
@@ -143,7 +143,7 @@ class _FunctionParser:
         first = callee._bound(self, inlining.bound_arguments(self.expressions, call, function, callee._text.tree.args))
         try:
             body = callee._body(callee._text.tree.body)
-            end = single_exit.single(body, self.expressions.fresh)
+            end = single_exit(body, self.expressions.fresh)
         except LanguageError as problem:
             called = f"`{function.__name__}` is called at {loc}"
             raise problem.noted(called) from None

@@ -15,8 +15,8 @@ from polyml.frontend import syntax, traversal
 from polyml.model.core.nest import Integer, Read, Requirement, Truth, Value, children, with_children
 from polyml.model.core.scop import Gather
 from polyml.model.lowering.affine_folding import CHOICES, QUOTIENTS, folded, is_exact, is_small, known
+from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
-from polyml.model.lowering.half_arithmetic import widened
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 

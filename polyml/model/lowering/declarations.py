@@ -8,7 +8,7 @@ from polyml.model.core.call_interface import Parameter
 from polyml.model.core.identifiers import Names
 from polyml.model.core.nest import ArrayInfo, Integer, Truth, Value
 from polyml.model.core.scop import Role, ScalarArg
-from polyml.model.lowering.complex_parts import parts_of
+from polyml.model.lowering.arithmetic.complex_parts import parts_of
 from polyml.model.lowering.if_conversion import flag
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine

@@ -21,8 +21,8 @@ from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Statement
+from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
-from polyml.model.lowering.half_arithmetic import widened
 from polyml.quasi_affine.affine import Affine
 
 

@@ -31,7 +31,7 @@ def f(A):
 kernel.py:2:5: error: this expression has no effect on the result
           print(A)
           ^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -241,7 +241,7 @@ def f(A):
 kernel.py:2:5: error: a call that is a statement is not an affine one
           A.sort()
           ^^^^^^^^
-  note: polyml compiles: for, if, assignments, pass, and return at the end
+  note: polyml compiles: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(

@@ -46,7 +46,7 @@ def f(A):
 kernel.py:2:5: error: a function inside a kernel is not part of the language
           def g():
           ^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -74,7 +74,7 @@ def f(A):
 kernel.py:2:5: error: import is not part of the language
           import os
           ^^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -89,7 +89,7 @@ def f(A):
 kernel.py:2:5: error: global is not part of the language
           global G
           ^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -104,7 +104,7 @@ def f(A):
 kernel.py:2:5: error: a with statement is not part of the language
           with A:
           ^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -121,7 +121,7 @@ def f(A):
 kernel.py:2:5: error: try is not part of the language
           try:
           ^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -135,7 +135,7 @@ def f(A):
 kernel.py:2:5: error: assert is not part of the language
           assert A[0] > 0
           ^^^^^^^^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -149,7 +149,7 @@ def f(A):
 kernel.py:2:5: error: del is not part of the language
           del A
           ^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -165,7 +165,7 @@ def f(n):
 kernel.py:2:5: error: match is not part of the language
           match n:
           ^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -288,7 +288,7 @@ def f(A):
 kernel.py:2:5: error: this expression has no effect on the result
           A[0] + 1
           ^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
     Case(
@@ -302,7 +302,7 @@ def f(A):
 kernel.py:2:5: error: this expression has no effect on the result
           yield A[0]
           ^^^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
 ]

@@ -1,34 +1,56 @@
-"""Refusals of loops, branches and returns that are not static control, and reads of names without a value."""
+"""Refusals of loops, branches and returns, and reads of names without a value."""
 
 from __future__ import annotations
 
 from polyml.errors import LanguageError, NotAffineError
-from tests.frontend.refusals.case import Case
+from tests.frontend.refusals.case import Case, array
 
 CASES = [
     Case(
         "while",
         """
-def f(A):
-    i = 0
-    while i < 3:
-        A[i] = 0
+def f(A, B, n):
+    while n > 0:
+        A[0] = B[0] / 2
+        A, B = B, A
+        n -= 1
 """,
         NotAffineError,
         """
-kernel.py:3:5: error: a while loop is not static control
-          while i < 3:
-          ^^^^^^^^^^^^
+kernel.py:2:5: error: a while loop is not static control
+          while n > 0:
+          ^^^^^^^^^^^
   note: polyml compiles: `for i in range(...)`
+  note: it would be compiled but for this: `A` is bound to another array in each iteration of a loop (line 3)
 """,
+        [array("float64", 1), array("float64", 1), 1],
+    ),
+    Case(
+        "while on arrays",
+        """
+def f(A):
+    while (A * A).sum() > 1:
+        A[0] = A[0] / 2
+""",
+        NotAffineError,
+        """
+kernel.py:2:5: error: a while loop is not static control
+          while (A * A).sum() > 1:
+          ^^^^^^^^^^^^^^^^^^^^^^^
+  note: polyml compiles: `for i in range(...)`
+  note: it would be compiled but for this: the condition of a while loop is made of arrays (line 2)
+""",
+        [array("float64", 1)],
     ),
     Case(
         "break",
         """
-def f(A):
+def f(A, B):
     for i in range(3):
         if A[i] > 0:
             break
+        A[0] = B[0] / 2
+        A, B = B, A
 """,
         NotAffineError,
         """
@@ -36,16 +58,19 @@ kernel.py:4:13: error: break is not static control
                   break
                   ^^^^^
   note: polyml compiles: loops that run all of their range, with `if` inside
+  note: it would be compiled but for this: `A` is bound to another array in each iteration of a loop (line 3)
 """,
+        [array("float64", 1), array("float64", 1)],
     ),
     Case(
         "continue",
         """
-def f(A):
+def f(A, B):
     for i in range(3):
         if A[i] > 0:
             continue
-        A[i] = 1
+        A[0] = B[0] / 2
+        A, B = B, A
 """,
         NotAffineError,
         """
@@ -53,15 +78,19 @@ kernel.py:4:13: error: continue is not static control
                   continue
                   ^^^^^^^^
   note: polyml compiles: loops that run all of their range, with `if` inside
+  note: it would be compiled but for this: `A` is bound to another array in each iteration of a loop (line 3)
 """,
+        [array("float64", 1), array("float64", 1)],
     ),
     Case(
         "early return",
         """
-def f(A):
+def f(A, B):
     for i in range(3):
         if A[i] > 0:
             return 1
+        A[0] = B[0] / 2
+        A, B = B, A
     return 2
 """,
         NotAffineError,
@@ -70,7 +99,9 @@ kernel.py:4:13: error: an early return is not static control
                   return 1
                   ^^^^^^^^
   note: polyml compiles: return at the end, or at the end of a branch of an `if` outside loops
+  note: it would be compiled but for this: `A` is bound to another array in each iteration of a loop (line 3)
 """,
+        [array("float64", 1), array("float64", 1)],
     ),
     Case(
         "return on one path",
@@ -100,7 +131,59 @@ def f(A):
 kernel.py:3:5: error: this never runs: it stands after return
           A[0] = 1
           ^^^^^^^^
-  note: accepted: for, if, assignments, pass, and return at the end
+  note: accepted: for, while, if, assignments, pass, break, continue and return
+""",
+    ),
+    Case(
+        "after break",
+        """
+def f(A):
+    for i in range(3):
+        break
+        A[0] = 1
+""",
+        LanguageError,
+        """
+kernel.py:4:9: error: this never runs: it stands after break
+              A[0] = 1
+              ^^^^^^^^
+  note: accepted: for, while, if, assignments, pass, break, continue and return
+""",
+    ),
+    Case(
+        "assigned behind a break",
+        """
+def f(A):
+    while True:
+        if A[0] > 0:
+            break
+        x = A[1]
+        A[0] += 1
+    return x
+""",
+        LanguageError,
+        """
+kernel.py:7:12: error: `x` may be read before it is assigned
+          return x
+                 ^
+  note: it is assigned only in a branch, or in a loop that may not run (line 5)
+  note: accepted: a value assigned before that
+""",
+    ),
+    Case(
+        "return in a loop on one path",
+        """
+def f(A):
+    for i in range(3):
+        if A[i] > 0:
+            return 1
+""",
+        NotAffineError,
+        """
+kernel.py:4:13: error: what is returned depends on the path
+                  return 1
+                  ^^^^^^^^
+  note: polyml compiles: as many values on each path, or none on any
 """,
     ),
     Case(

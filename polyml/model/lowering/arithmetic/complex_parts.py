@@ -21,8 +21,8 @@ from polyml.dtypes import BOOL, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements, unused
 from polyml.frontend.syntax import ArrayType, Expr, Stmt
-from polyml.model.lowering import complex_arithmetic as arithmetic
-from polyml.model.lowering.complex_arithmetic import Pair
+from polyml.model.lowering.arithmetic import complex_arithmetic as arithmetic
+from polyml.model.lowering.arithmetic.complex_arithmetic import Pair
 
 Place = syntax.Name | syntax.Subscript  # where a number is stored
 
