@@ -88,6 +88,11 @@ class RegionEmitter:
 
     def _if(self, stmt: syntax.If) -> None:
         test = self._body.math.truth(self._values.of(stmt.condition))
+        match stmt.then, stmt.orelse:
+            case (syntax.Assign(syntax.Name() as target, one),), (syntax.Assign(syntax.Name() as same, other),):
+                if target == same and all(map(self._values.is_chosen_cheaply, (one, other))):
+                    self._values.assign(target, self._values.chosen(test, one, other))
+                    return
         then, orelse, after = self._fn.block("then"), self._fn.block("else"), self._fn.block("after")
         self._fn.branch(test.ssa, then, orelse)
         for block, body in ((then, stmt.then), (orelse, stmt.orelse)):

@@ -21,6 +21,7 @@ from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure
 from polyml.quasi_affine.affine import Affine
 
+_CHEAP = 7  # nodes of an expression that is computed beside another one, of which one is chosen
 Dimension = tuple[int, int]  # the identity of a Subscript, and a dimension
 
 
@@ -30,6 +31,8 @@ class _Checks(CheckedIntegers):
     def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
         """Emits a branch that ends the call with the status if something happened for which Python raises an error."""
         fn, answer = self._body.fn, str(int(status))
+        for condition in self._conditions:
+            happened = self._body.math.logical("and", happened, condition)
         wrong, fine = fn.block("wrong"), fn.block("fine")
         fn.branch(happened.ssa, wrong, fine)
         fn.current = wrong
@@ -228,11 +231,39 @@ class RegionValues(ExpressionEmitter):
                 return plain
         if isinstance(e, ScalarArg):
             return self._number(e)
+        if (masked := _masked(e)) is not None:
+            return self._body.math.logical("and", SsaValue(self._wrapped(masked[0]), PYINT), SsaValue(str(masked[1]), PYINT))
         if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
             left, right = self.of(e.left), self.of(e.right)
             self._not_zero(e, right)
             return self._binary(e.op, e.dtype, left, right)
         return super()._operation(e, operands)
+
+    def _wrapped(self, e: syntax.Expr) -> str:
+        """Emits a Python int of which the lowest bits alone count, so that sums and products may leave 64 bits, and returns it."""
+        if isinstance(e, syntax.Binary) and e.dtype == PYINT and e.op in ("+", "-", "*", "&", "|", "^"):
+            name = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}[e.op]
+            left, right = self._wrapped(e.left), self._wrapped(e.right)
+            return self._body.fn.emit(f"{name} i64 {left}, {right}")
+        return self.of(e).ssa
+
+    def chosen(self, test: SsaValue, then: syntax.Expr, orelse: syntax.Expr) -> SsaValue:
+        """Emits two values, of which a test chooses one, and returns that; errors in the other one are none."""
+        with self._checks.only_if(test):
+            one = self.of(then)
+        with self._checks.only_if(self._body.math.invert(test)):
+            other = self.of(orelse)
+        return self._body.math.select(test, one, other)
+
+    def is_chosen_cheaply(self, expr: syntax.Expr) -> bool:
+        """Returns whether an expression is a few operations of Python ints and constants, some of which are tested."""
+        nodes = [*traversal.nodes(expr)]
+        plain = (syntax.Name, syntax.Const, Integer, syntax.Binary)
+        if len(nodes) > _CHEAP or not all(isinstance(node, plain) and node.dtype == PYINT for node in nodes):
+            return False
+        return all(
+            node.op in ("+", "-", "*", "//", "%") and _has_simple_divisor(node) for node in nodes if isinstance(node, syntax.Binary)
+        )
 
     def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:
         """Emits a test that ends the call where a Python int is divided by zero."""
@@ -277,6 +308,24 @@ class RegionValues(ExpressionEmitter):
             return SsaValue(fn.emit(f"select i1 {below}, i64 {fn.emit(f'add i64 {rest}, {by}')}, i64 {rest}"), PYINT)
         quotient = fn.emit(f"sdiv i64 {left}, {by}")
         return SsaValue(fn.emit(f"add i64 {quotient}, {fn.emit(f'sext i1 {below} to i64')}"), PYINT)
+
+
+def _masked(e: Term) -> tuple[syntax.Expr, int] | None:
+    """Returns (a Python int, a mask) for an expression that has the lowest bits of a sum or product alone; None for any other."""
+    if not isinstance(e, syntax.Binary) or e.dtype != PYINT:
+        return None
+    for one, other in ((e.left, e.right), (e.right, e.left)):
+        if isinstance(other, syntax.Const) and isinstance(one, syntax.Binary) and one.op in ("+", "-", "*"):
+            value = int(other.value)
+            if e.op == "&" and 0 <= value < 2**63:
+                return one, value
+            if e.op == "%" and other is e.right and value > 0 and value & (value - 1) == 0:
+                return one, value - 1
+    return None
+
+
+def _has_simple_divisor(e: syntax.Binary) -> bool:
+    return e.op not in ("//", "%") or isinstance(e.right, syntax.Const) and int(e.right.value) > 0
 
 
 def _own(dtype: DType) -> DType:
