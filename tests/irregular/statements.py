@@ -1,4 +1,4 @@
-"""Random statements: stores, scatters, updates of scalars, branches, and loops in each other of which data decide how often they run."""
+"""Random statements: stores, scatters, updates of scalars, branches, and loops of which data decide how often they run."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def computed_row(w: Writer) -> None:
 
 
 def any_row(w: Writer) -> str:
-    """Returns a row, or a number made one where there are rows: none has to be divided by zero, which affine loops take as NumPy does."""
+    """Returns a row, or a number made one where there are rows: affine loops divide by zero as NumPy does."""
     return w.pick(row(w), f"abs({whole(w, 1)}) % n") if w.scope.rows else row(w)
 
 

@@ -12,7 +12,15 @@ from tests.irregular.shrink import shrink
 
 SUM = Program(
     0,
-    "def kernel(x, col):\n    s = 0.0\n    k = 0\n    while k < len(col):\n        s += x[col[k]]\n        x[k] = s\n        k += 1\n    return s, k\n",
+    """def kernel(x, col):
+    s = 0.0
+    k = 0
+    while k < len(col):
+        s += x[col[k]]
+        x[k] = s
+        k += 1
+    return s, k
+""",
     ("x", "col"),
     (("np.array([1.5, 2.5, 0.25])", "np.array([2, 0])"),),
 )
