@@ -25,8 +25,8 @@ AT_ENTRY = "found before anything was written"  # what polyml says of subscripts
 class Outcome:
     """An Outcome is what a check found.
 
-    difference: "" where there is none. is_whole: each call ran compiled code for the whole function. has_parts: some lines of it are
-        compiled where it is not. reason: why not, without names. raised: the types of the exceptions that Python raised.
+    difference: "" where there is none. is_whole: each call ran compiled code for the whole function. has_parts: some lines of it
+        are compiled where it is not. reason: why not, without names. raised: the types of the exceptions that Python raised.
     allowed: why some differences are none.
     """
 

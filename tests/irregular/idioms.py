@@ -296,6 +296,6 @@ def result(w: Writer, kind: str, text: str) -> None:
 
 
 IDIOMS = (
-    sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows, bisection,
-    chain, merged, iterated, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
+    sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows,
+    bisection, chain, merged, iterated, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
 )  # fmt: skip

@@ -31,7 +31,8 @@ class Parameter:
     """A Parameter is what a function takes, or an array that it makes to work with.
 
     kind: a key of NAMES. Of n rows are `reals`, `wholes`, `flags`, `counts` (small numbers) and `rows`, whose elements are rows;
-    of m entries are `values` and `columns`, whose elements are rows; `pointers` has n + 1 elements, which are entries; `matrix` is n by p.
+    of m entries are `values` and `columns`, whose elements are rows; `pointers` has n + 1 elements, which are entries; `matrix` is
+    n by p.
     element: the NumPy type of its elements; "" for a number. is_local: the function makes it itself.
     """
 
