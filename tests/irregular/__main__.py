@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _outcomes(seeds: range, jobs: int) -> Iterator[tuple[int, Outcome]]:
-    """Yields each seed with its outcome. Where a process ends, the seeds that it may have had are checked again, each in its own."""
+    """Yields each seed with its outcome. Where a process ends, those that it may have had are checked alone."""
     while seeds:
         try:
             for seed, outcome in in_batches(checked, seeds, jobs, chunk=CHUNK):

@@ -35,7 +35,8 @@ def argument_sets(
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """Returns the arguments of two calls as texts, and what is odd about them.
 
-    is_linear: no loop over all rows is inside another loop; the second call of some of these programs has many rows, which threads may share.
+    is_linear: no loop over all rows is inside another loop. The second call of some of these programs has many rows, which threads
+        may share.
     """
     traits = tuple(trait for trait, share in TRAITS.items() if rng.random() < share)
     sizes = [_Sizes(rng.choice(SIZES), rng.choice(SIZES), rng.randint(0, 5)) for _ in range(2)]

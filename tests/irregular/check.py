@@ -16,7 +16,7 @@ from tests.irregular.run import RAISED, Ran, arguments_of, function_of, run
 
 THREADS = (1, 2, 3, 4)
 LONGEST_S = 120.0  # seconds after which the process of a check ends
-# the types that a scalar may have instead of Python's, where other paths give it that type: docs/meaning.md, "Where it departs from Python"
+# types that a scalar may have instead of Python's, where other paths give it them: docs/meaning.md, "Where it departs from Python"
 WIDER = {float: np.floating, int: np.integer, bool: np.bool_}
 AT_ENTRY = "found before anything was written"  # what polyml says of subscripts that it checks at entry, where Python stops midway
 
@@ -25,9 +25,9 @@ AT_ENTRY = "found before anything was written"  # what polyml says of subscripts
 class Outcome:
     """An Outcome is what a check found.
 
-    difference: "" where there is none. is_whole: each call ran compiled code for the whole function. parts: whether some lines of it
-    are compiled where it is not. reason: why not, without names. raised: the types of the exceptions that Python raised. allowed: why
-    some differences are none.
+    difference: "" where there is none. is_whole: each call ran compiled code for the whole function. has_parts: some lines of it
+        are compiled where it is not. reason: why not, without names. raised: the types of the exceptions that Python raised.
+    allowed: why some differences are none.
     """
 
     difference: str
@@ -121,7 +121,7 @@ def _of_errors(wanted: Ran, got: Ran) -> str:
 
 
 def difference(path: str, one: Any, other: Any, is_strict: bool) -> str:
-    """Returns where two values differ, or nothing. one: Python's. is_strict: floats are to have the same bits, but for the sign of a NaN."""
+    """Returns where two values differ, or nothing. one: Python's. is_strict: floats have to have the same bits, NaNs any sign."""
     if type(one) is not type(other):
         return f"{path} is a {type(other).__name__} ({other!r:.60}), Python's a {type(one).__name__} ({one!r:.60})"
     if isinstance(one, tuple):
@@ -146,7 +146,7 @@ def _are_equal(one: np.ndarray, other: np.ndarray, is_strict: bool) -> bool:
 
 
 def _is_unstable(case: Program, number: int, wanted: Ran) -> bool:
-    """Returns whether plain Python does something else for arguments that differ by roundings: then another order of sums may, too."""
+    """Returns whether plain Python differs for arguments that differ by roundings: then another order of sums may, too."""
     plain = function_of(case, "moved")
     for step in (3, -3, 1, -2):
         moved = tuple(_moved(argument, step) for argument in arguments_of(case, number))
@@ -156,8 +156,10 @@ def _is_unstable(case: Program, number: int, wanted: Ran) -> bool:
 
 
 def _moved(argument: object, step: int) -> object:
-    """Returns the argument with each float times 1 + a few roundings, of signs that alternate. It is changed in place, as others may share
-    its memory."""
+    """Returns the argument with each float times 1 + a few roundings, of signs that alternate.
+
+    An array is changed in place, as others may share its memory.
+    """
     if isinstance(argument, np.ndarray) and argument.dtype.kind == "f":
         factors = 1 + step * np.finfo(argument.dtype).eps * (1 - 2 * (np.arange(argument.size) % 2)).reshape(argument.shape)
         argument[...] = (argument * factors).astype(argument.dtype)

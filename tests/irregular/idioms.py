@@ -7,7 +7,7 @@ from tests.irregular.writer import Parameter, Writer
 
 
 def sparse_product(w: Writer) -> None:
-    """Writes a product with a matrix in compressed rows, or another sum over the entries of each row, which is independent of others."""
+    """Writes a product with a matrix in compressed rows, or another sum over the entries of each row; rows are independent."""
     i = w.counter()
     y, ptr = w.array("reals", is_new=True), w.array("pointers")
     total, k = w.fresh("s", "acc", "total"), "k" if i != "k" else "l"
@@ -212,7 +212,7 @@ def affine(w: Writer) -> None:
 
 
 def divided(w: Writer) -> None:
-    """Writes what may raise, in a loop that may be left: a division by a Python integer, a number made an integer, a shift, a root."""
+    """Writes what may raise, in a loop that may be left: divisions by Python integers, numbers made integers, shifts, roots."""
     i, v = w.counter(), w.fresh("part", "w")
     x, a = w.array("reals"), w.array("wholes")
     w.emit(f"{v} = 0")
@@ -296,6 +296,6 @@ def result(w: Writer, kind: str, text: str) -> None:
 
 
 IDIOMS = (
-    sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows, bisection,
-    chain, merged, iterated, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
+    sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows,
+    bisection, chain, merged, iterated, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
 )  # fmt: skip

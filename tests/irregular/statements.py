@@ -1,4 +1,4 @@
-"""Random statements: stores, scatters, updates of scalars, branches, and loops in each other of which data decide how often they run."""
+"""Random statements: stores, scatters, updates of scalars, branches, and loops of which data decide how often they run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def swap(w: Writer) -> None:
 
 def new_index(w: Writer) -> None:
     """Writes a change of an index array, whose elements stay rows."""
-    w.emit(f"{w.array('rows')}[{row(w)}] = {w.pick(row(w), f'abs({whole(w, 1)}) % n')}")
+    w.emit(f"{w.array('rows')}[{row(w)}] = {any_row(w)}")
 
 
 def carried(w: Writer) -> None:
@@ -106,8 +106,13 @@ def local(w: Writer) -> None:
 def computed_row(w: Writer) -> None:
     """Writes a new scalar that is a row, kept in range."""
     name = w.fresh("at", "dest", "src")
-    w.emit(f"{name} = {w.pick(row(w), f'abs({whole(w, 1)}) % n')}")
+    w.emit(f"{name} = {any_row(w)}")
     w.know(rows=name)
+
+
+def any_row(w: Writer) -> str:
+    """Returns a row, or a number made one where there are rows: affine loops divide by zero as NumPy does."""
+    return w.pick(row(w), f"abs({whole(w, 1)}) % n") if w.scope.rows else row(w)
 
 
 def leave(w: Writer) -> None:

@@ -30,8 +30,9 @@ OF_ROWS = ("reals", "wholes", "flags", "rows", "counts")  # arrays of one dimens
 class Parameter:
     """A Parameter is what a function takes, or an array that it makes to work with.
 
-    kind: a key of NAMES. Of n rows are `reals`, `wholes`, `flags`, `counts` (small numbers) and `rows`, whose elements are rows; of m
-    entries are `values` and `columns`, whose elements are rows; `pointers` has n + 1 elements, which are entries; `matrix` is n by p.
+    kind: a key of NAMES. Of n rows are `reals`, `wholes`, `flags`, `counts` (small numbers) and `rows`, whose elements are rows;
+    of m entries are `values` and `columns`, whose elements are rows; `pointers` has n + 1 elements, which are entries; `matrix` is
+    n by p.
     element: the NumPy type of its elements; "" for a number. is_local: the function makes it itself.
     """
 
@@ -74,7 +75,7 @@ class Writer:
 
     @contextmanager
     def block(self, head: str, **names: str) -> Iterator[None]:
-        """Writes a head and, indented, what is written inside; `names` are in scope there, by the fields of Scope, and no longer."""
+        """Writes a head and, indented, what is written inside, where `names` are in scope, by the fields of Scope."""
         kept = self.scope
         self.emit(head)
         self.depth += 1
