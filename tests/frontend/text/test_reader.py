@@ -15,6 +15,7 @@ from polyml.frontend.syntax import (
     ArrayType,
     Assign,
     Binary,
+    Block,
     Call,
     Cast,
     Compare,
@@ -25,6 +26,7 @@ from polyml.frontend.syntax import (
     If,
     IfExp,
     Kernel,
+    Leave,
     Like,
     Logical,
     Name,
@@ -39,6 +41,7 @@ from polyml.frontend.syntax import (
     Subscript,
     TypeOf,
     Unary,
+    While,
 )  # fmt: skip
 from polyml.frontend.text.reader import parse
 from polyml.frontend.text.writer import text
@@ -148,6 +151,9 @@ def test_expressions_as_they_are_written(written, value):
 
 STATEMENTS = {
     "for i in range(0, x, -2):": For("i", Const(0), X, -2, ()),
+    "while x < i:": While(Compare("<", X, I), ()),
+    "block b.1:": Block("b.1", ()),
+    "block `while`:": Block("while", ()),
     "in_place whole same_type A[...] = x": Assign(Part(Name("A"), (Dots(),)), X, True, True, True),
     "alloc B[i, j]: f32 = 0": Alloc("B", (I, J), F32, Const(0)),
     "alloc B[] = 0": Alloc("B", (), None, Const(0)),
@@ -180,6 +186,16 @@ def test_the_head_has_types_and_scalars():
     types = (ArrayType(F64, 2, frozenset({(0, 1)})), ScalarType(PYINT, 5))
     kernel = kernel_of(Assign(X, Const(1, dtype=PYINT)), types=types, scalars=(("x", PYINT), ("x.1", F32)))
     assert text(kernel).splitlines()[1:3] == ["def f(A: f64[1, :], x: int=5):", "    scalars x: int, x.1: f32"]
+    assert_reads_back(kernel)
+
+
+def test_blocks_that_are_left_are_written_and_read():
+    inner = Block("b", (While(Const(True), (If(X, (Leave("a"),), (Leave("b"),)),)),))
+    kernel = kernel_of(Block("a", (inner, Assign(X, Const(1)))), Block("b", (Leave("b"),)))
+    assert text(kernel).splitlines()[2:] == [
+        "    block a:", "        block b:", "            while True:", "                if x:", "                    leave a",
+        "                else:", "                    leave b", "        x = 1", "    block b:", "        leave b",
+    ]  # fmt: skip
     assert_reads_back(kernel)
 
 
@@ -285,6 +301,14 @@ WRONG = {
     HEAD: (
         "t.kernel:1:24: error: the text ends too early\n      polyml kernel, format 1\n                             ^\n"
         "  note: expected `def`\n  note: was it written to its end?"
+    ),
+    BODY + "    leave b\n": (
+        "t.kernel:3:11: error: `b` cannot stand here\n          leave b\n                ^\n"
+        "  note: expected the label of a block around"
+    ),
+    BODY + "    block b:\n        block b:\n            leave b\n": (
+        "t.kernel:4:15: error: `b` cannot stand here\n              block b:\n                    ^\n"
+        "  note: expected a label that no block around has"
     ),
     BODY + "    A[0] = n +\n": (
         "t.kernel:3:15: error: the line ends too early\n          A[0] = n +\n                    ^\n  note: expected an expression"

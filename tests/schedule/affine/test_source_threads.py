@@ -1,0 +1,100 @@
+"""Loops around regions go to threads where no two of their iterations depend on each other."""
+
+import numpy as np
+
+import polyml
+from polyml.dtypes import I64
+from polyml.frontend.syntax import ArrayType
+from polyml.model.core.dependence import dependences
+from polyml.polyhedra import set_names
+from polyml.schedule.affine.source_threads import sequential_loops, with_threads
+from polyml.schedule.legality.check import parallel_bands
+from tests.model.modelling import MATRIX, VECTOR, model
+
+INDICES = ArrayType(I64, 1)
+
+
+def csr_product(ptr, col, val, x, y):
+    for i in range(y.shape[0]):
+        s = 0.0
+        for k in range(ptr[i], ptr[i + 1]):
+            s += val[k] * x[col[k]]
+        y[i] = s
+
+
+def histogram(k, b):
+    for i in range(k.shape[0]):
+        b[k[i]] += 1.0
+
+
+def rows_in_turn(A, k):
+    for t in range(k.shape[0]):
+        for i in range(A.shape[0]):
+            while A[i, t] < k[t]:
+                A[i, t + 1] += A[i, t]
+                A[i, t] += 1.0
+
+
+def inner_rows(A, k):
+    for t in range(k.shape[0]):
+        for i in range(A.shape[0]):
+            while A[i, 0] < k[t]:
+                A[i, 0] += 1.0
+
+
+def scaled_and_scattered(k, b, A):
+    for i in range(A.shape[0]):
+        A[i] *= 2.0
+    for i in range(k.shape[0]):
+        b[k[i]] += 1.0
+
+
+def threaded(scop):
+    """The lines of the statements around which a loop goes to threads, and how many loops are around that loop."""
+    schedule = with_threads(scop.schedule, dependences(scop))
+    return {
+        scop.statements[name].loc.line: depth
+        for node, _ in parallel_bands(schedule.get_root())
+        for name in set_names(node.get_domain())
+        for depth in [node.get_schedule_depth()]
+    }
+
+
+def lines(function, *types):
+    """The loops for threads and the loops that no thread may share, by their lines in the function, counted from 0."""
+    scop, first = model(function, *types, regions=True), function.__code__.co_firstlineno
+    found = sequential_loops(scop, dependences(scop))
+    return {line - first: depth for line, depth in threaded(scop).items()}, {place.line - first for place in found}
+
+
+def test_rows_of_a_sparse_matrix_are_independent():
+    assert lines(csr_product, INDICES, INDICES, VECTOR, VECTOR, VECTOR) == ({2: 0}, set())
+
+
+def test_scattered_sums_are_in_one_loop_of_the_region():
+    assert lines(histogram, INDICES, VECTOR) == ({}, {1})
+
+
+def test_the_outermost_loop_that_carries_nothing_goes_to_threads():
+    assert lines(inner_rows, MATRIX, VECTOR) == ({3: 1}, set())
+    assert lines(rows_in_turn, MATRIX, VECTOR) == ({3: 1}, set())
+
+
+def test_loops_without_regions_are_no_part_of_them():
+    assert lines(scaled_and_scattered, INDICES, VECTOR, VECTOR) == ({2: 0}, {3})
+
+
+def test_without_dependences_every_loop_around_a_region_is_sequential():
+    scop = model(csr_product, INDICES, INDICES, VECTOR, VECTOR, VECTOR, regions=True)
+    assert len(sequential_loops(scop, None)) == 1
+
+
+def test_threads_compute_what_python_computes():
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 9, 300)
+    ptr = np.concatenate([[0], np.cumsum(counts)])
+    col, val, x = rng.integers(0, 50, ptr[-1]), rng.random(ptr[-1]), rng.random(50)
+    wanted, found = np.zeros(300), np.zeros(300)
+    csr_product(ptr, col, val, x, wanted)
+    polyml.kernel(csr_product, cache=False, fallback="error", threads=2)(ptr, col, val, x, found)
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
