@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from polyml.config import Options
 from polyml.dtypes import F16
@@ -29,6 +30,7 @@ from polyml.schedule.affine.source_threads import sequential_loops
 from polyml.source import Loc
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
+REPEATED_ELEMENTS = 2**16  # of the largest array: loops over more, again and again, are lifted out of regions
 BLOCK_OPERATIONS = 500_000  # and for the dependences of sums in blocks of columns
 COMPARED_PAIRS = 20_000  # pairs of statements of a nest that share arrays: more take isl over two seconds
 
@@ -135,10 +137,21 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise
         except NotAffineError:
             raise problem from None
-        if any(has_nest_in_loop(statement) or is_nest(statement) for statement in model.scop.statements.values()):
+        statements = model.scop.statements.values()
+        repeats = any(map(has_nest_in_loop, statements))
+        if any(map(is_nest, statements)) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
-        places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
-        return modelled(kernel, types, replace(wanted, regions=True, sequential=places), runner) if places else model
+    places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
+    if places:
+        model = modelled(kernel, types, replace(wanted, regions=True, sequential=places), runner)
+    notes = tuple(f"the loop in line {line} runs in order, in a region" for line in sorted({place.line for place in places}))
+    return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
+
+
+def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:
+    """Returns how many elements the largest array of the call has; 0 where that is not known, or all arrays are small."""
+    extents = sizes.extents if isinstance(sizes, Sizes) else None
+    return max((prod(shape) for _, shape in extents or ()), default=0)
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
