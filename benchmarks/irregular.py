@@ -1,9 +1,9 @@
 """Whole functions whose control is decided by data, by polyml beside numba and Pythran:  python -m benchmarks.irregular [NAMES]
 
-Each peer has a process of its own, which compiles every form it has of the function, compares its results with the reference and
-times the fastest right form; the processes take turns. numba's forms are njit, njit(fastmath=True) and, on several threads, both with
-parallel=True and prange in the one loop whose iterations are independent. A function that polyml does not compile whole has no time of
-polyml, but the reason.
+Each peer has a process of its own, which compiles every form it has of the function, compares its results with the reference
+and times the fastest right form; the processes take turns. numba's forms are njit, njit(fastmath=True) and, on several threads,
+both with parallel=True and prange in the one loop whose iterations are independent. A function that polyml does not compile
+whole has no time of polyml, but the reason.
 """
 
 from __future__ import annotations

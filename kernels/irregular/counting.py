@@ -1,4 +1,4 @@
-"""Counts, sums and maxima of groups, prefix sums, compaction, codings of runs, and what else moves elements to places that data give."""
+"""Counts, sums and maxima of groups, prefix sums, compaction, codings of runs: what moves elements to places that data give."""
 
 import numpy as np
 

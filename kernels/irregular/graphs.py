@@ -238,7 +238,8 @@ def _triangles_right(indptr, indices):
 
 
 @irregular(
-    {"N": 40, "K": 8}, {"N": 1_600, "K": 50}, lambda size, rng: random_graph(rng, size["N"], size["K"]), _triangles_right, 0.0, "0:i"
+    {"N": 40, "K": 8}, {"N": 1_600, "K": 50},
+    lambda size, rng: random_graph(rng, size["N"], size["K"]), _triangles_right, parallel="0:i",
 )  # fmt: skip
 def triangle_count(indptr, indices):
     """Counts triangles by merging the sorted neighbours of both ends of each edge."""

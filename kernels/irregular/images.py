@@ -194,7 +194,7 @@ def _seam_right(energy, seam):
     return {"seam": np.array(right), "result": total}
 
 
-@irregular({"N": 16}, {"N": 1000}, _energy, _seam_right)
+@irregular({"N": 16}, {"N": 1800}, _energy, _seam_right)
 def seam_of_least_energy(energy, seam):
     """Finds the way down on which the sum is least; returns the sum."""
     h, w = energy.shape

@@ -48,7 +48,7 @@ def pi_by_chance(samples, seed):
 
 
 def _lattice(size, rng):
-    """Returns spins, the chance of each step that costs energy as a number below 2³¹, how many steps there are, and the seed."""
+    """Returns spins, the chances of steps that cost energy as numbers below 2³¹, how many steps there are, and the seed."""
     spins = rng.choice(np.array([-1, 1], dtype=np.int8), (size["N"], size["N"]))
     chances = (2**31 * np.exp(-0.44 * np.array([0, 4, 8]))).astype(np.int64)
     return spins, chances, size["T"], int(rng.integers(1, 2**31))
@@ -146,7 +146,8 @@ def _shuffled_right(x, seed):
 
 
 @irregular(
-    {"N": 300}, {"N": 1_000_000}, lambda size, rng: (rng.integers(0, 10**6, size["N"]), int(rng.integers(1, 2**32))), _shuffled_right
+    {"N": 300}, {"N": 1_000_000},
+    lambda size, rng: (rng.integers(0, 10**6, size["N"]), int(rng.integers(1, 2**32))), _shuffled_right,
 )  # fmt: skip
 def shuffle(x, seed):
     state = seed

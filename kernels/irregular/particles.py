@@ -158,7 +158,7 @@ def _crowds(size, rng):
 
 
 def _dbscan_right(points, reach, least, labels):
-    """Computed from the matrix of who is near whom: crowded points that are connected have one label, others the first near one."""
+    """Computed from the matrix of who is near whom: connected crowded points have one label, others the first near one."""
     near = ((points[:, None] - points) ** 2).sum(axis=2) <= reach * reach
     crowded = near.sum(axis=1) >= least
     group, before = np.where(crowded, np.arange(len(points)), len(points)), None
@@ -328,7 +328,8 @@ def convex_hull(points, hull):
 def _scene(size, rng):
     """Returns spheres as (x, y, z, radius), and room for the depths of an image."""
     k = size["K"]
-    return np.column_stack([rng.uniform(-1, 1, (k, 2)), rng.uniform(2, 5, k), rng.uniform(0.1, 0.5, k)]), np.zeros((size["N"],) * 2)
+    spheres = np.column_stack([rng.uniform(-1, 1, (k, 2)), rng.uniform(2, 5, k), rng.uniform(0.1, 0.5, k)])
+    return spheres, np.zeros((size["N"], size["N"]))
 
 
 def _depths_right(spheres, depth):

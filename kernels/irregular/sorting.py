@@ -249,7 +249,8 @@ def binary_search(x, keys, places):
 
 
 @irregular(
-    {"N": 100, "K": 50}, {"N": 100_000, "K": 100_000}, _keys, lambda x, keys, places: {"places": np.searchsorted(x, keys)}, 0.0, "0:q"
+    {"N": 100, "K": 50}, {"N": 100_000, "K": 100_000},
+    _keys, lambda x, keys, places: {"places": np.searchsorted(x, keys)}, parallel="0:q",
 )  # fmt: skip
 def lower_bounds(x, keys, places):
     """Finds the first place whose number is not less than each key, by halving the part that is left."""

@@ -222,47 +222,42 @@ def csr_transpose(indptr, indices, data, columns):
     return pointers, rows, values
 
 
-def _two_matrices(size, rng):
-    """Returns CSR matrices A (N, M) and B (M, L), and the number of columns of B."""
-    A, B = random_csr(rng, size["N"], size["M"], size["K"]), random_csr(rng, size["M"], size["L"], size["K"])
-    return *A, *B, size["L"]
+def _square(size, rng):
+    return random_csr(rng, size["N"], size["N"], size["K"])
 
 
-def _row_sums_right(a_ptr, a_ind, a_data, b_ptr, b_ind, b_data, columns):
-    pieces = np.diff(b_ptr)[a_ind]
-    first = np.repeat(b_ptr[a_ind] - np.concatenate([[0], np.cumsum(pieces)[:-1]]), pieces)
+def _row_sums_right(indptr, indices, data):
+    rows, pieces = len(indptr) - 1, np.diff(indptr)[indices]
+    first = np.repeat(indptr[indices] - np.concatenate([[0], np.cumsum(pieces)[:-1]]), pieces)
     places = first + np.arange(pieces.sum())
-    keys = np.repeat(rows_of(a_ptr), pieces) * columns + b_ind[places]
+    keys = np.repeat(rows_of(indptr), pieces) * rows + indices[places]
     keys, group = np.unique(keys, return_inverse=True)
-    sums = np.bincount(group, weights=np.repeat(a_data, pieces) * b_data[places])
-    rows = keys // columns
-    squares = np.bincount(rows, weights=sums * sums, minlength=len(a_ptr) - 1)
-    return {"result": (np.bincount(rows, minlength=len(a_ptr) - 1), squares)}
+    sums = np.bincount(group, weights=np.repeat(data, pieces) * data[places])
+    squares = np.bincount(keys // rows, weights=sums * sums, minlength=rows)
+    return {"result": (np.bincount(keys // rows, minlength=rows), squares)}
 
 
-@irregular(
-    {"N": 20, "M": 20, "L": 20, "K": 4}, {"N": 20_000, "M": 20_000, "L": 20_000, "K": 8}, _two_matrices, _row_sums_right, 1e-12
-)  # fmt: skip
-def csr_product_rows(a_ptr, a_ind, a_data, b_ptr, b_ind, b_data, columns):
-    """Gustavson's product of two sparse matrices, of which each row's count of elements and sum of squares are kept."""
-    rows = a_ptr.shape[0] - 1
+@irregular({"N": 20, "K": 4}, {"N": 20_000, "K": 8}, _square, _row_sums_right, tolerance=1e-12)
+def csr_square_rows(indptr, indices, data):
+    """Gustavson's product of a sparse matrix with itself, of which each row's count of elements and sum of squares are kept."""
+    rows = indptr.shape[0] - 1
     counts = np.zeros(rows, dtype=np.int64)
     squares = np.zeros(rows)
-    sums = np.zeros(columns)
-    seen = np.full(columns, -1)
-    touched = np.empty(columns, dtype=np.int64)
+    sums = np.zeros(rows)
+    seen = np.full(rows, -1)
+    touched = np.empty(rows, dtype=np.int64)
     for i in range(rows):
         count = 0
-        for p in range(a_ptr[i], a_ptr[i + 1]):
-            k = a_ind[p]
-            for q in range(b_ptr[k], b_ptr[k + 1]):
-                j = b_ind[q]
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            for q in range(indptr[k], indptr[k + 1]):
+                j = indices[q]
                 if seen[j] != i:
                     seen[j] = i
                     sums[j] = 0.0
                     touched[count] = j
                     count += 1
-                sums[j] += a_data[p] * b_data[q]
+                sums[j] += data[p] * data[q]
         for t in range(count):
             squares[i] += sums[touched[t]] ** 2
         counts[i] = count
