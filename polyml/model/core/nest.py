@@ -171,6 +171,7 @@ class Nest:
     requirements: conditions on parameters
     contents: conditions on the elements of index arrays
     related: relations between sizes that hold in all calls that the nest is for; other code runs the other calls
+    truths: the parameters that are truth values, 0 or 1
     """
 
     body: tuple[Node, ...]
@@ -181,6 +182,7 @@ class Nest:
     requirements: tuple[Requirement, ...] = ()
     contents: tuple[Requirement, ...] = ()  # of the elements of index arrays
     related: tuple[SizeRelation, ...] = ()
+    truths: frozenset[str] = frozenset()
 
     @cached_property
     def has_regions(self) -> bool:

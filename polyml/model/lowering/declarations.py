@@ -112,6 +112,16 @@ class Declarations:
         info = self.arrays[self.array_names[array]]
         return info.shape[dim + info.pairs]
 
+    @property
+    def truths(self) -> frozenset[str]:
+        """Returns the names of the parameters that are truth values."""
+        numbers = {name: kind.dtype for name, kind in self.types.items() if isinstance(kind, syntax.ScalarType)}
+        return frozenset(
+            p.name
+            for p in self.parameters.values()
+            if p.array is None and p.argument in numbers and numbers[p.argument].kind == "b"
+        )
+
     def extreme(self, array: str, which: str) -> Affine:
         """Returns the parameter that is the least or greatest element of an index array; declares it on first use.
 

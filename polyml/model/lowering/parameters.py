@@ -100,31 +100,31 @@ def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: synt
 def _structural_names(nest: Nest) -> frozenset[str]:
     """Returns the names of the parameters and iterators in the bounds, conditions, subscripts and requirements of a nest."""
     found: set[str] = set()
-    _collect_structure(nest.body, found)
+    _collect_structure(nest.body, found, nest.truths)
     for requirement in (*nest.requirements, *relations_required(nest)):
-        _collect_structure(requirement.around, found)
+        _collect_structure(requirement.around, found, nest.truths)
         found |= requirement.condition.names
     return frozenset(found)
 
 
-def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
-    """Adds the names in bounds, conditions and subscripts of a body to `found`."""
+def _collect_structure(body: tuple[Node, ...], found: set[str], truths: frozenset[str]) -> None:
+    """Adds the names in bounds, conditions and subscripts of a body to `found`. truths: the parameters that are truth values."""
     for node in body:
         if isinstance(node, Loop):
             found |= node.start.names | node.stop.names
-            _collect_structure(node.body, found)
+            _collect_structure(node.body, found, truths)
         elif isinstance(node, Guard):
             found |= node.condition.names
-            _collect_structure(node.body, found)
+            _collect_structure(node.body, found, truths)
         elif node.region:
             found |= region_names(node.region)
         else:
             for subscript in node.subscripts:
                 found |= subscript.names
-            _collect_value(node.value, found)
+            _collect_value(node.value, found, truths)
 
 
-def _collect_value(value: Value, found: set[str]) -> None:
+def _collect_value(value: Value, found: set[str], truths: frozenset[str]) -> None:
     """Adds to `found` the names in subscripts, affine integers and affine conditions of a value.
 
     A variable that is an operand by itself is left out, and so is a truth argument by itself, unless a select, `and` or `or` tests
@@ -141,7 +141,7 @@ def _collect_value(value: Value, found: set[str]) -> None:
                 found |= subscript.names
         elif isinstance(part, Integer) and not _is_variable(part.affine):
             found |= part.affine.names
-        elif isinstance(part, Truth) and (id(part) in tests or not _is_flag(part)):
+        elif isinstance(part, Truth) and (id(part) in tests or not _is_flag(part, truths)):
             found |= part.formula.names
 
 
@@ -152,9 +152,10 @@ def _is_variable(value: Affine) -> bool:
     return coefficient == 1 and isinstance(atom, str)
 
 
-def _is_flag(value: Truth) -> bool:
+def _is_flag(value: Truth, truths: frozenset[str]) -> bool:
+    """Returns whether a truth value is a truth argument by itself; of a number argument g, `g > 0` is the same formula."""
     names = value.formula.names
-    return len(names) == 1 and value.formula == flag(next(iter(names)))
+    return len(names) == 1 and names <= truths and value.formula == flag(next(iter(names)))
 
 
 def _is_truth_argument(parameter: Parameter, kernel: syntax.Kernel) -> bool:

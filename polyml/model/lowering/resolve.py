@@ -109,7 +109,7 @@ class _NestBuilder:
             body, is_tuple = body + extra, last.is_tuple
         return Nest(
             body, self._declared.arrays, tuple(self._declared.parameters.values()), results, is_tuple,
-            tuple(self._requirements), tuple(self._values.contents.values()),
+            tuple(self._requirements), tuple(self._values.contents.values()), truths=self._declared.truths,
         )  # fmt: skip
 
     def _block(self, body: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
