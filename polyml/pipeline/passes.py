@@ -160,6 +160,9 @@ WRITTEN = (  # the nest as it is written, whose accesses are tested at entry
     Pass("equal_sizes", equal_sizes.unified, "first: fewer parameters for all that follows, the tests at entry among them"),
     Pass("alike_sizes", alike_sizes.unified, "after equal_sizes: of sizes that may differ", takes=("extents",), only="disjoint"),
 )
+VALUE_ARGUMENTS = Pass(
+    "value_arguments", without_value_arguments, "last before parameters are known: it tells which are none", takes=("written",)
+)
 NEST_PASSES = (  # disjoint: arrays do not overlap
     Pass(
         "unroll_sums", unrolled, "before forward_substitution, which makes one expression of what is written out", only="disjoint"
@@ -176,9 +179,7 @@ NEST_PASSES = (  # disjoint: arrays do not overlap
     Pass("inline_arrays", contract, "after what changes values, which are copied from here on", only="disjoint"),
     Pass("copy_coalescing", coalesce, "after inline_arrays: what is still copied is an array of its own", only="disjoint"),
     Pass("reshaped_copies", in_source_order, "after copy_coalescing: arrays in other shapes are still copied", only="disjoint"),
-    Pass(
-        "value_arguments", without_value_arguments, "last before parameters are known: it tells which are none", takes=("written",)
-    ),
+    VALUE_ARGUMENTS,
 )
 PLACED = (  # once the parameters are known
     Pass("array_contraction", contracted, "before what is done for scalars, which arrays become", takes=("top",), only="disjoint"),

@@ -280,6 +280,7 @@ def extract(
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
     nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, sequential=sequential, stage="domain")
     if nest.has_regions:
+        nest = runner.run(passes.VALUE_ARGUMENTS, nest, written=nest, stage="domain")
         return runner.run(passes.EXTRACT, nest, nest, kernel, outermost(parameter_context(nest, nest)))
     known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")
     nest = runner.through(passes.NEST_PASSES, written, known, stage="domain")

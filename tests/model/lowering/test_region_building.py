@@ -58,7 +58,7 @@ def test_relations_have_the_row_alone_or_every_element():
     assert statement_text(statement) == "y[i] = region(ptr[i], ptr[i + 1], y[i], val[?])"
     [write], reads = statement.writes, {read.array: str(read.relation) for read in statement.reads}
     assert str(write.relation) == reads["y"] == "[y_0] -> { S0[i] -> y[i] }"
-    assert reads["val"] == "[y_0] -> { S0[i] -> val[o0] }"
+    assert reads["val"] == "[val_0, y_0] -> { S0[i] -> val[o0] : 0 <= o0 < val_0 }"
 
 
 def own_numbers(A, n):
