@@ -280,8 +280,8 @@ def extract(
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
     nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, sequential=sequential, stage="domain")
     if nest.has_regions:
-        nest = runner.run(passes.VALUE_ARGUMENTS, nest, written=nest, stage="domain")
-        return runner.run(passes.EXTRACT, nest, nest, kernel, outermost(parameter_context(nest, nest)))
+        made = runner.run(passes.VALUE_ARGUMENTS, nest, written=nest, stage="domain")
+        return runner.run(passes.EXTRACT, made, nest, kernel, outermost(parameter_context(made, nest)))
     known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")
     nest = runner.through(passes.NEST_PASSES, written, known, stage="domain")
     known["top"] = top = outermost(parameter_context(nest, written))
