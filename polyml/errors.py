@@ -74,14 +74,13 @@ class LanguageError(PolymlError):
     >>> import polyml
     >>> @polyml.kernel(fallback="error")
     ... def halved(n):
-    ...     while n > 1:
-    ...         n = n // 2
-    ...     return n
+    ...     assert n > 0
+    ...     return n // 2
     >>> try:
     ...     halved(9)
     ... except polyml.LanguageError as problem:
     ...     print(problem.message)
-    a while loop is not static control
+    assert is not part of the language
     """
 
 
@@ -92,14 +91,16 @@ class NotAffineError(LanguageError):
 
     >>> import numpy as np, polyml
     >>> @polyml.kernel(fallback="error")
-    ... def clear_squares(A):
+    ... def counted(A):
+    ...     counts = np.zeros(A.max() + 1)
     ...     for i in range(A.shape[0]):
-    ...         A[i * i] = 0.0
+    ...         counts[A[i]] += 1.0
+    ...     return counts
     >>> try:
-    ...     clear_squares(np.ones(9))
+    ...     counted(np.array([1, 2, 1]))
     ... except polyml.NotAffineError as problem:
     ...     print(problem.message)
-    subscript `i * i` is not affine in the loop variables
+    array size `A.max() + 1` is not affine in the sizes
     """
 
     code = "PML-F020"

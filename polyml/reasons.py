@@ -8,8 +8,8 @@ Numbers never change their meaning; a warning names those of all its reasons in 
 from __future__ import annotations
 
 REASONS = {
-    "PML-F001": ("a while loop", "give the loop bounds: `for i in range(n)`, with `if` inside"),
-    "PML-F002": ("break, continue, or return in a loop", "let the loop run all of its range, with a flag or a mask that ends its effect"),
+    "PML-F001": ("a while loop", "a condition of numbers, and elements that are copied in place of arrays that are exchanged"),
+    "PML-F002": ("break, continue, or return in a loop", "as many results on each path, and elements that are copied in place of arrays that are exchanged"),
     "PML-F003": ("try, raise, with or assert", "check before or behind the loops, in a statement of its own"),
     "PML-F004": ("a function, class, generator or lambda inside", "define functions outside: those of the module are inlined"),
     "PML-F005": ("a comprehension", "fill an array in a `for` loop over a range"),
@@ -26,8 +26,8 @@ REASONS = {
     "PML-F021": ("elements at an index array, or a mask that selects", "`for` over the indices; `np.where` or `if` for a mask"),
     "PML-F022": ("a result that shares memory", "return a copy"),
     "PML-F023": ("a name bound to different arrays", "a name for each array"),
-    "PML-F030": ("bounds, subscripts or conditions that are not affine", "sizes and loop variables with constant factors; pass sizes as ints"),
-    "PML-F031": ("bounds or subscripts that data decide", "a mask with `if`, over a range that is known"),
+    "PML-F030": ("bounds, subscripts or conditions that are not affine", "elements one by one in place of slices and rows there, or loop variables with constant factors; pass sizes as ints"),
+    "PML-F031": ("bounds, subscripts or array sizes that data decide", "sizes that are passed as ints; a function of its own for such loops beside nests"),
     "PML-F032": ("sizes or indices that do not fit an operation", "sizes that are equal or 1 in each dimension, and indices inside their array; test others before"),
     "PML-F040": ("types that cannot be together", "convert one with .astype or np.float64(...)"),
     "PML-F041": ("Python integers beyond 64 bits", "NumPy's integers, or floats"),
@@ -48,6 +48,6 @@ def remedy(code: str) -> str:
     code: the number of the reason, such as "PML-F002".
 
     >>> remedy("PML-F002")
-    'let the loop run all of its range, with a flag or a mask that ends its effect'
+    'as many results on each path, and elements that are copied in place of arrays that are exchanged'
     """
     return REASONS[code][1]

@@ -150,14 +150,10 @@ class AssignmentParser:
         """Returns the local name to which a target assigns.
 
         If the name is a parameter of an inlined function that has one known value so far, it is an ordinary local from here on;
-        NotAffineError is raised where that would be so on some paths alone. LanguageError is raised where the target is no name,
-        or is the variable of an enclosing loop.
+        NotAffineError is raised where that would be so on some paths alone. LanguageError is raised where the target is no name.
         """
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)
-        if node.id in self.loops:
-            what = f"the loop variable `{node.id}` is assigned inside its loop"
-            raise self.expressions.error(node, what, "another name", "PML-F070")
         if node.id in self.expressions.known:
             if self.loops or self.branches:
                 kept = f"`{node.id}` is {self.expressions.known[node.id]!r} on one path and something else on another"

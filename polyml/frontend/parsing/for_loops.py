@@ -136,11 +136,24 @@ class ForLoopParser:
         or before it in a loop around, but in no other loop that has the variable too.
         """
         first = self._around[0] if len(self._around) > 1 else stmt
+        if first is stmt and self._is_bound_next(stmt, var):
+            return False
         others = [loop for loop in ast.walk(self._function) if isinstance(loop, ast.For) and loop is not stmt]
         inside = {id(node) for loop in others if _binds(loop, var) and loop not in self._around for node in ast.walk(loop)}
         inside |= {id(node) for node in ast.walk(stmt)}
         reads = (n for n in ast.walk(self._function) if isinstance(n, ast.Name) and n.id == var and isinstance(n.ctx, ast.Load))
         return any(id(n) not in inside and _begin(n) > _begin(first) for n in reads)
+
+    def _is_bound_next(self, stmt: ast.For, var: str) -> bool:
+        """Returns whether the first statement behind a loop that mentions its variable assigns it anew, without reading it."""
+        blocks = (getattr(node, name, None) for node in ast.walk(self._function) for name in ("body", "orelse"))
+        block = next(block for block in blocks if isinstance(block, list) and any(each is stmt for each in block))
+        behind = block[next(k for k, each in enumerate(block) if each is stmt) + 1 :]
+        mentions = (each for each in behind if any(isinstance(n, ast.Name) and n.id == var for n in ast.walk(each)))
+        match next(mentions, None):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == var:
+                return not any(isinstance(n, ast.Name) and n.id == var for n in ast.walk(value))
+        return False
 
     def _backwards(self, node: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int] | None:
         """Returns the range that has the numbers of another one from the last to the first, for `reversed(range(...))`; None for any

@@ -347,7 +347,6 @@ def three_for_two(A):
         same_name_read_behind,
         same_name_read_in_the_next_iteration,
         same_name_limits_the_next_loop,
-        same_name_read_at_the_end,
         one_name_for_two,
         of_zips_backwards,
         many_parts,

@@ -294,37 +294,6 @@ kernel.py:3:13: error: `i` is the variable of a loop around this one
 """,
     ),
     Case(
-        "loop variable assigned",
-        """
-def f(A):
-    for i in range(3):
-        i = 4
-""",
-        LanguageError,
-        """
-kernel.py:3:9: error: the loop variable `i` is assigned inside its loop
-              i = 4
-              ^
-  note: accepted: another name
-""",
-    ),
-    Case(
-        "loop variable read after",
-        """
-def f(A):
-    for i in range(3):
-        A[i] = 0
-    return i
-""",
-        LanguageError,
-        """
-kernel.py:4:12: error: the loop variable `i` is read after its loop
-          return i
-                 ^
-  note: accepted: a local that is assigned before the loop and in it
-""",
-    ),
-    Case(
         "loop variable is parameter",
         """
 def f(A, n):
