@@ -342,11 +342,10 @@ class PolymlPerformanceWarning(UserWarning):
     >>> import warnings, numpy as np, polyml
     >>> @polyml.kernel
     ... def halved(n):
-    ...     while n > 1:
-    ...         n = n // 2
-    ...     return n
+    ...     assert n > 0
+    ...     return n // 2
     >>> with warnings.catch_warnings(record=True) as found:
     ...     warnings.simplefilter("always")
     ...     print(halved(9), found[0].category.__name__)
-    1 PolymlPerformanceWarning
+    4 PolymlPerformanceWarning
     """

@@ -147,7 +147,8 @@ class ForLoopParser:
     def _is_bound_next(self, stmt: ast.For, var: str) -> bool:
         """Returns whether the first statement behind a loop that mentions its variable assigns it anew, without reading it."""
         blocks = (getattr(node, name, None) for node in ast.walk(self._function) for name in ("body", "orelse"))
-        block = next(block for block in blocks if isinstance(block, list) and any(each is stmt for each in block))
+        found = (block for block in blocks if isinstance(block, list) and any(each is stmt for each in block))
+        block = next(found, [stmt])  # a loop that is made of a call stands nowhere
         behind = block[next(k for k, each in enumerate(block) if each is stmt) + 1 :]
         mentions = (each for each in behind if any(isinstance(n, ast.Name) and n.id == var for n in ast.walk(each)))
         match next(mentions, None):

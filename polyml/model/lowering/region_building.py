@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
@@ -32,6 +32,13 @@ class Allocator(Protocol):
     def __call__(self, stmt: syntax.Alloc) -> tuple[str, tuple[Affine, ...]]: ...
 
 
+def _refuse(stmt: syntax.Require) -> None:
+    raise NotAffineError(f"whether there is {stmt.what} depends on data", loc=stmt.loc, code="PML-F030")
+
+
+_OF_SIZES = (syntax.Shape, syntax.Const, syntax.Compare, syntax.Logical, syntax.Binary, syntax.Unary)
+
+
 @dataclasses.dataclass(frozen=True)
 class Outside:
     """An Outside is what a region sees of the kernel around it.
@@ -39,12 +46,14 @@ class Outside:
     values: loop variables around it, and local numbers that are known to be affine in iterators and sizes
     mentions: how often the whole kernel mentions each name
     allocate: declares arrays
+    require: adds a condition on sizes to what is tested at entry
     is_once: whether there are no loops around it
     """
 
     values: Mapping[str, Affine]
     mentions: Mapping[str, int]
     allocate: Allocator
+    require: Callable[[syntax.Require], None] = _refuse
     is_once: bool = False
 
 
@@ -78,6 +87,10 @@ def halves(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """Returns the first statements of a block, which run whatever follows leaves, and the rest of it."""
     count = next((k for k, stmt in enumerate(body) if left((stmt,))), len(body))
     return body[:count], body[count:]
+
+
+def _assigned(stmt: Stmt) -> set[str]:
+    return {stmt.target.name} if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) else set()
 
 
 def has_nest_in_loop(statement: Statement) -> bool:
@@ -120,6 +133,7 @@ class _RegionBuilder:
     def __init__(self, declared: Declarations, outside: Outside, own: Mapping[str, int]):
         self._declared, self._outside = declared, outside
         self._bound: set[str] = set()  # loop variables of the region
+        self._counted: dict[str, list[Expr]] = {}  # those of them that are never negative, with where their loops stop
         self._own = {name for name, count in own.items() if outside.mentions[name] == count and name not in declared.argument_names}
         self._numbers: dict[str, DType] = {}
         self._accesses: dict[RegionAccess, None] = {}
@@ -127,6 +141,10 @@ class _RegionBuilder:
     def region(self, body: Sequence[Stmt]) -> Region:
         """Returns the region."""
         self._bound = {stmt.var for stmt in statements(body) if isinstance(stmt, syntax.For)}
+        loops = [stmt for stmt in statements(body) if isinstance(stmt, syntax.For)]
+        others = {loop.var for loop in loops if loop.step < 0 or loop.start != syntax.Const(0, dtype=PYINT)}
+        others |= {name for stmt in statements(body) for name in _assigned(stmt)}
+        self._counted = {name: [loop.stop for loop in loops if loop.var == name] for name in self._bound - others}
         begun = self._begun(body) if self._outside.is_once else {}
         self._own |= begun.keys()
         made = self._block(tuple(body))
@@ -154,12 +172,25 @@ class _RegionBuilder:
                 return (dataclasses.replace(stmt, target=self._target(stmt), value=self._value(stmt.value)),)
             case syntax.Alloc():
                 return self._alloc(stmt)
+            case syntax.Require() if self._holds(stmt.condition):
+                return ()
+            case syntax.Require() if all(isinstance(n, _OF_SIZES) for n in traversal.nodes(stmt.condition)):
+                self._outside.require(stmt)
+                return ()
             case syntax.Require():
-                what = f"whether there is {stmt.what} depends on data"
-                raise NotAffineError(what, loc=stmt.loc, code="PML-F030")
+                _refuse(stmt)
         if isinstance(stmt, syntax.For):
             self._numbers[stmt.var] = PYINT
         return (traversal.with_bodies(traversal.map_reads(stmt, self._value), self._block),)
+
+    def _holds(self, condition: Expr) -> bool:
+        """Returns whether a condition says no more than the bounds of a loop over a range from 0 on say of its variable."""
+        match condition:
+            case syntax.Compare(op=">=", left=syntax.Name(name=name), right=syntax.Const(value=0)):
+                return name in self._counted
+            case syntax.Compare(op="<", left=syntax.Name(name=name), right=stop):
+                return name in self._counted and self._counted[name] == [stop]
+        return False
 
     def _target(self, stmt: syntax.Assign) -> syntax.Target:
         target = stmt.target

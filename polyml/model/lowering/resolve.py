@@ -174,7 +174,9 @@ class _NestBuilder:
         known = {name: e for name, e in iterators.items() if name not in changed}
         for name in changed:
             env[name] = None
-        outside = Outside(known, self._mentions, lambda stmt: self._allocated(stmt, scope), is_once=not scope.iterators)
+        outside = Outside(
+            known, self._mentions, lambda stmt: self._allocated(stmt, scope), self._require, is_once=not scope.iterators
+        )
         made = region(body, self._declared, outside)
         return Assign("", (), made, loc=body[0].loc, inside=True)
 
