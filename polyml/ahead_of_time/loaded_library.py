@@ -34,7 +34,7 @@ from polyml.runtime.storage.checksum import Damaged
 _DESCRIPTION = "polyml_description"
 _MOST_THREADS = 256
 _KINDS: Mapping[str, type[PolymlError]] = {"bounds": BoundsError, "range": PolymlOverflowError, "limit": PolymlOverflowError,
-          "memory": PolymlMemoryError, "number": PolymlOverflowError}  # fmt: skip
+          "region": BoundsError, "memory": PolymlMemoryError, "number": PolymlOverflowError}  # fmt: skip
 _PASSED = {
     "f64": ctypes.c_double, "f32": ctypes.c_float, "f16": ctypes.c_uint16, "bf16": ctypes.c_uint16, "bool": ctypes.c_bool,
     **{f"{kind}{bits}": getattr(ctypes, f"c_{'u' * (kind == 'u')}int{bits}") for kind in "iu" for bits in (8, 16, 32, 64)},

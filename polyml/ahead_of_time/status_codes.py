@@ -9,6 +9,7 @@ from polyml.model.core.call_interface import Status
 from polyml.runtime.storage.records import CheckRecord
 from polyml.source import short_name
 
+REGION = -20  # an error in a region, see `call_interface.failure`
 OVERLAP, POINTER, SIZES = -16, -17, -18  # what the entry for C finds, beside the kernel's own `Status`
 
 
@@ -51,11 +52,17 @@ _OWN = (
 _NAMES = {"bounds": "OUT_OF_BOUNDS", "shape": "NEGATIVE_SHAPE", "range": "RANGE", "limit": "LIMIT", "usual": "UNUSUAL"}
 
 
-def codes(checks: Sequence[CheckRecord]) -> tuple[StatusCode, ...]:
-    """Returns what a library's function returns: 0, then from 1 on the tests at entry, then the negative numbers."""
+def codes(checks: Sequence[CheckRecord], has_regions: bool = False) -> tuple[StatusCode, ...]:
+    """Returns what a library's function returns: 0, then from 1 on the tests at entry, then the negative numbers.
+
+    has_regions: whether the function has regions, in which a call may end with an error.
+    """
     done = StatusCode(0, "OK", "", "ok")
     found = [StatusCode(n, f"{_NAMES[c.kind]}_{n}", c.kind, _text(c)) for n, c in enumerate(checks, 1)]
-    return (done, *found, *_OWN)
+    region = StatusCode(
+        REGION, "IN_A_REGION", "region", "an index is out of bounds, or an integer is divided by zero; what ran before is written"
+    )
+    return (done, *found, *_OWN, *([region] if has_regions else []))
 
 
 def _text(check: CheckRecord) -> str:

@@ -165,3 +165,17 @@ def test_descriptions_are_read_as_they_were_written_and_nothing_else(gemm):
     for wrong in wrongs:
         with pytest.raises(Damaged):
             LibraryDescription.from_text(json.dumps(wrong))
+
+
+def histogram(x, counts):
+    for i in range(x.shape[0]):
+        counts[x[i]] += 1
+
+
+def test_an_index_that_data_decide_ends_the_call_of_a_library(tmp_path):
+    counted, counts = loaded(histogram, "i64[N], i64[M]", tmp_path), np.zeros(3, np.int64)
+    counted(np.array([2, 0, 2, -1]), counts)
+    assert counts.tolist() == [1, 0, 3]
+    with pytest.raises(polyml.BoundsError, match="an index is out of bounds, or an integer is divided by zero"):
+        counted(np.array([1, 7, 1]), counts)
+    assert counts.tolist() == [1, 1, 3]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from polyml.ahead_of_time.c_interface.c_function import CFunction
 from polyml.ahead_of_time.c_interface.extent_code import emitted
 from polyml.ahead_of_time.call_signature import LibraryArgument, SizeExtent
-from polyml.ahead_of_time.status_codes import OVERLAP, POINTER, SIZES, StatusCode
+from polyml.ahead_of_time.status_codes import OVERLAP, POINTER, REGION, SIZES, StatusCode
 from polyml.codegen.llvm.builder import FunctionBuilder
 from polyml.dtypes import DType
 from polyml.frontend.syntax import ArrayType
-from polyml.model.core.call_interface import ArrayResult, ScalarResult
+from polyml.model.core.call_interface import FIRST_FAILURE, LEAST_STATUS, ArrayResult, ScalarResult
 from polyml.runtime.calling.binding import pairs, slot_count
 from polyml.runtime.storage.artifact import Artifact
 
@@ -299,6 +299,8 @@ class _Entry:
         self._store_numbers(self._returned())
         fn.current.terminator = "ret i32 0"
         fn.current = ended
+        is_far = fn.emit(f"icmp sge i64 {status}, {FIRST_FAILURE}"), fn.emit(f"icmp slt i64 {status}, {LEAST_STATUS}")
+        status = fn.emit(f"select i1 {fn.emit(f'or i1 {is_far[0]}, {is_far[1]}')}, i64 {REGION}, i64 {status}")
         fn.current.terminator = f"ret i32 {fn.emit(f'trunc i64 {status} to i32')}"
 
     def _returned(self) -> Mapping[str, int]:

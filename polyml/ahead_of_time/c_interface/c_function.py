@@ -111,7 +111,7 @@ def c_function(
             outs.append(OutParameter(name, BY_NUMPY_NAME[array.element], array))
         else:
             outs.append(OutParameter(name, value.whole or value.dtype if imaginary else value.dtype))
-    all_codes = codes(checks)
+    all_codes = codes(checks, bool(artifact.failures))
     return CFunction(
         symbol, signature, names, frozenset(artifact.written), tuple(outs), tuple(results), artifact.result_is_tuple,
         all_codes, frozenset(c.number for c in all_codes if c.number <= 0 or c.number in failing), _parameters(signature.arguments, artifact),

@@ -35,6 +35,7 @@ class Status(IntEnum):
 
 FIRST_FAILURE = 2**15  # the lowest 16 bits of a status that tells of an error in a region; the index is in the other bits
 
+LEAST_STATUS = -256  # below it, a status tells of an error in a region, too
 TOLD = 2**46  # indices beyond it are told as this one
 
 
@@ -44,7 +45,7 @@ def failure(status: int) -> tuple[int, int] | None:
     >>> failure((-5 << 16) | FIRST_FAILURE + 2), failure(3), failure(-2)
     ((2, -5), None, None)
     """
-    if -256 < status < FIRST_FAILURE:
+    if LEAST_STATUS <= status < FIRST_FAILURE:
         return None
     return (status & 0xFFFF) - FIRST_FAILURE, status >> 16
 

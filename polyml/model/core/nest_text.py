@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from polyml.frontend import syntax
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
-from polyml.model.core.printer import TIGHTEST, Printed, binding, constant_text, parameter_text, result_text, value_text
+from polyml.model.core.printer import (
+    TIGHTEST,
+    Printed,
+    binding,
+    constant_text,
+    parameter_text,
+    region_text,
+    result_text,
+    value_text,
+)
 from polyml.model.core.scop import ScalarArg
 from polyml.quasi_affine.affine import Affine, Compare, Condition
 
@@ -50,7 +59,9 @@ def condition_text(condition: Condition) -> str:
 def _block(body: Sequence[Node], indent: str) -> Iterator[str]:
     """Yields the lines of a block of nodes, each behind `indent`."""
     for node in body:
-        if isinstance(node, Assign):
+        if isinstance(node, Assign) and node.region:
+            yield f"{indent}{region_text(node.region)}"
+        elif isinstance(node, Assign):
             yield f"{indent}{_place(node.array, node.subscripts)} = {value_text(node.value, _leaf)}{'  # perhaps' * node.may}"
         else:
             yield f"{indent}{_head(node)}:"

@@ -263,7 +263,8 @@ def _statement_data(statement: Statement) -> dict:
         "iterators": list(statement.iterators),
         "text": statement_text(statement),
         "domain": str(statement.domain),
-        "write": _access_data(statement.write),
+        "write": None if statement.region is not None else _access_data(statement.write),
+        "writes": [_access_data(write) for write in statement.writes],
         "reads": [_access_data(read) for read in statement.reads],
         "at": _place(statement.loc),
     }
