@@ -18,7 +18,7 @@ OWN = str(Path(polyml.__file__).parent)
 @polyml.kernel(fallback="error")
 def clear(A):
     for i in range(A.shape[0]):
-        A[i * i] = 0.0
+        A[i] = np.zeros(int(A[i])).sum()
 
 
 @polyml.kernel(fallback="silent")
@@ -148,7 +148,7 @@ def test_guarded_functions_keep_their_name_their_text_and_their_signature():
 
 CELLS = [
     "import numpy as np, polyml",
-    '@polyml.kernel(fallback="error")\ndef clear(A):\n    for i in range(A.shape[0]):\n        A[i * i] = 0.0',
+    '@polyml.kernel(fallback="error")\ndef clear(A):\n    for i in range(A.shape[0]):\n        A[i] = np.zeros(int(A[i])).sum()',
     "def called():\n    return clear(np.ones(3))\ncalled()",
 ]
 SHELL = """
@@ -185,16 +185,16 @@ def test_ipython_shows_the_users_lines_alone(tmp_path):
         "Cell In[3], line 2 in called",
         "----> 2 return clear(np.ones(3))",
         "",
-        "Cell In[2]:4:11: error: subscript `i * i` is not affine in the loop variables",
-        "              A[i * i] = 0.0",
-        "                ^^^^^",
-        "  note: polyml needs subscripts of the form c0 + c1*i + c2*j with integer c",
+        "Cell In[2]:4:29: error: array size `A[i]` is not affine in the sizes",
+        "              A[i] = np.zeros(int(A[i])).sum()",
+        "                                  ^^^^",
+        "  note: polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such",
     ]
 
 
 def test_ipython_shows_all_where_it_is_asked_to(tmp_path):
     shown = in_ipython(*CELLS, IPYTHONDIR=str(tmp_path), POLYML_TRACEBACK="full")
-    assert shown.count(OWN) > 3 and "error: subscript `i * i` is not affine" in shown
+    assert shown.count(OWN) > 3 and "error: array size `A[i]` is not affine" in shown
 
 
 def test_a_script_shows_one_line_of_polyml(tmp_path):
@@ -203,4 +203,4 @@ def test_a_script_shows_one_line_of_polyml(tmp_path):
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     frames = re.findall(r'File "(.*?)"', done.stderr)
     assert frames[:2] == [str(script)] * 2 and len(frames) == 3 and frames[2].startswith(OWN)
-    assert f"{script}:5:11: error: subscript" in done.stderr
+    assert f"{script}:5:29: error: array size" in done.stderr
