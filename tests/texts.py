@@ -47,7 +47,9 @@ def reading_back(is_wanted: bool = True) -> Iterator[list[str]]:
 
 
 def damage(value: object) -> str:
-    """What is lost where a kernel or a program is written and read; "" where nothing is."""
+    """What is lost where a kernel or a program is written and read; "" where nothing is, or where regions have no complete text."""
+    if isinstance(value, Program) and value.scop.has_regions:
+        return ""
     try:
         if isinstance(value, Program):
             lost = differences(program_reader.parse(program_writer.text(value)), value)
