@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 from benchmarks.library_environment import default_choices
+
+Turn = Callable[[], float]  # runs what is compared for a while, and returns the seconds of a call
 
 _PREPARE_LIMIT_S = 1800.0
 _RUN_LIMIT_S = 600.0
@@ -111,6 +115,43 @@ def taking_turns(jobs: Sequence[object], repeat: int, budget_s: float, serve: Ca
             processes.append(process)
         rounds(processes, repeat, budget_s)
     return processes
+
+
+def with_job(process: Process | None, job: object, serve: Callable[..., None], stack: ExitStack) -> Process:
+    """Returns the process with its next job; a new process where there is none, or an error has left it in an unknown state.
+
+    serve: takes several jobs, see `serve_turns`.
+    """
+    if process is not None and (process.failure is None or process.failure.kind != "error"):
+        process.take(job)
+        return process
+    if process is not None:
+        process.close()
+    process = Process(job, serve)
+    stack.callback(process.close)
+    return process
+
+
+def serve_turns(connection: Connection, job: object, prepare: Callable[..., tuple[object, Turn] | Failed]) -> None:
+    """Sends what a job's preparation says or Failed, then the seconds of a turn for each "run" received; after a job the same for that.
+
+    prepare: returns what to send and what takes a turn
+    """
+    order = job
+    while isinstance(order, type(job)):
+        prepared = prepare(order)
+        if isinstance(prepared, Failed):
+            connection.send(prepared)
+            order = connection.recv()
+            continue
+        ready, turn = prepared
+        connection.send(ready)
+        order = connection.recv()
+        while order == "run":
+            connection.send(turn())
+            order = connection.recv()
+        del turn, prepared
+        gc.collect()
 
 
 def rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:

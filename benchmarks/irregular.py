@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import gc
 import itertools
 import pickle
 import statistics
@@ -25,7 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks.interleaved_processes import Failed, Process, rounds
+from benchmarks.interleaved_processes import Failed, Process, Turn, rounds, serve_turns, with_job
 from benchmarks.numba_source import numba_source
 from benchmarks.peer import Call, PeerUnavailable, built
 from benchmarks.pythran import compiled, pythran_source
@@ -192,8 +191,8 @@ class Runner:
         return statistics.median(times)
 
 
-def prepare(job: Job) -> tuple[Runner, Ready] | Failed:
-    """Returns the fastest form whose result is right."""
+def prepare(job: Job) -> tuple[Ready, Turn] | Failed:
+    """Returns the turn of the fastest form whose result is right, and which one it is."""
     case = functions()[job.name]
     wanted = pickle.loads(Path(job.expected).read_bytes())
     arguments = case.arguments(job.preset, SEED)
@@ -221,26 +220,12 @@ def prepare(job: Job) -> tuple[Runner, Ready] | Failed:
     except Exception as error:  # whatever a peer's compiler raises becomes a line of the table
         return Failed.of("error", error)
     excluded = "; ".join(problems)
-    return (best[1], Ready(best[2], excluded)) if best else Failed("wrong", excluded)
+    return (Ready(best[2], excluded), best[1].turn) if best else Failed("wrong", excluded)
 
 
 def serve(connection: Connection, job: Job) -> None:
     """Sends Ready or Failed, then seconds of a call for each "run" received; after a Job the same for that one."""
-    order: object = job
-    while isinstance(order, Job):
-        prepared = prepare(order)
-        if isinstance(prepared, Failed):
-            connection.send(prepared)
-            order = connection.recv()
-            continue
-        runner, ready = prepared
-        connection.send(ready)
-        order = connection.recv()
-        while order == "run":
-            connection.send(runner.turn())
-            order = connection.recv()
-        del runner, prepared
-        gc.collect()
+    serve_turns(connection, job, prepare)
 
 
 def measure(names: Sequence[str], peers: Sequence[str], options: argparse.Namespace) -> Iterator[Row]:
@@ -253,23 +238,11 @@ def measure(names: Sequence[str], peers: Sequence[str], options: argparse.Namesp
             expected.write_bytes(pickle.dumps(case.reference(*case.arguments(options.preset, SEED))))
             for peer in ("polyml", *peers):
                 job = Job(peer, name, options.threads, options.preset, str(expected))
-                processes[peer] = with_job(processes.get(peer), job, stack)
+                processes[peer] = with_job(processes.get(peer), job, serve, stack)
                 processes[peer].prepare()
             rounds(list(processes.values()), options.repeat, options.budget)
             yield row_of(name, processes)
             expected.unlink()
-
-
-def with_job(process: Process | None, job: Job, stack: ExitStack) -> Process:
-    """Returns the process with its next job; a new one where there is none, or it has ended."""
-    if process is not None and process.process.is_alive():
-        process.take(job)
-        return process
-    if process is not None:
-        process.close()
-    process = Process(job, serve)
-    stack.callback(process.close)
-    return process
 
 
 def row_of(name: str, processes: Mapping[str, Process]) -> Row:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from benchmarks.contractions.sets import Set
 from benchmarks.contractions.worker import PEAK, Job, serve
-from benchmarks.interleaved_processes import Process, rounds
+from benchmarks.interleaved_processes import Process, rounds, with_job
 
 _PEAK_TURN_S = 0.05
 
@@ -61,7 +61,7 @@ def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Se
             for name in names:
                 seconds = min(turn_s, _PEAK_TURN_S) if name == PEAK else turn_s
                 job = Job(work.name, case, name, dtype, threads, seconds, by_processor)
-                processes[name] = _with_job(processes.get(name), job, stack)
+                processes[name] = with_job(processes.get(name), job, serve, stack)
                 processes[name].prepare()
             rounds(list(processes.values()), repeat, budget_s)
             yield [_row(processes[name], [processes[own] for own in work.own]) for name in names]
@@ -70,18 +70,6 @@ def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Se
 def with_share(row: Row, peak_rate: float) -> Row:
     """Returns the row with its share of the peak. peak_rate: GFLOP/s of multiply-adds on the row's threads."""
     return row if row.rate is None else replace(row, peak_share=row.rate / peak_rate)
-
-
-def _with_job(process: Process | None, job: Job, stack: ExitStack) -> Process:
-    """Returns the process with its next job; a new process where there is none, or an error has left it in an unknown state."""
-    if process is not None and (process.failure is None or process.failure.kind != "error"):
-        process.take(job)
-        return process
-    if process is not None:
-        process.close()
-    process = Process(job, serve)
-    stack.callback(process.close)
-    return process
 
 
 def _row(process: Process, own: Sequence[Process]) -> Row:

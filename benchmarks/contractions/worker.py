@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import statistics
 import time
@@ -13,7 +12,7 @@ from multiprocessing.connection import Connection
 from benchmarks.contractions import peak
 from benchmarks.contractions.problem import Form
 from benchmarks.contractions.sets import SETS
-from benchmarks.interleaved_processes import Failed
+from benchmarks.interleaved_processes import Failed, Turn, serve_turns
 from benchmarks.peer import PeerUnavailable
 
 Clock = Callable[[], float]
@@ -62,24 +61,10 @@ class Ready:
 
 def serve(connection: Connection, job: Job) -> None:
     """Sends Ready or Failed, then seconds of a call for each "run" received; after a Job the same for that one."""
-    order: object = job
-    while isinstance(order, Job):
-        job, prepared = order, _prepare(order)
-        if isinstance(prepared, Failed):
-            connection.send(prepared)
-            order = connection.recv()
-            continue
-        ready, form = prepared
-        connection.send(ready)
-        order = connection.recv()
-        while order == "run":
-            connection.send(turn(form, job.turn_s, job.clock))
-            order = connection.recv()
-        del form, prepared
-        gc.collect()
+    serve_turns(connection, job, _prepare)
 
 
-def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
+def _prepare(job: Job) -> tuple[Ready, Turn] | Failed:
     try:
         flops, forms = _forms(job)
         tried = [_try(name, form, flops, job.clock, alone=len(forms) == 1) for name, form in forms.items()]
@@ -91,7 +76,7 @@ def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
     if wrong:
         return Failed("wrong", f"{wrong[0].form} {wrong[0].error:.3g} times the bound away from the reference".strip())
     _, ready, form = min(tried, key=lambda t: t[0])
-    return ready, form
+    return ready, lambda: turn(form, job.turn_s, job.clock)
 
 
 def _forms(job: Job) -> tuple[int, dict[str, Form]]:

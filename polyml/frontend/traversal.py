@@ -71,6 +71,11 @@ def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
     return expr
 
 
+def accessed(stmt: Stmt) -> tuple[Expr, ...]:
+    """Returns the expressions of a statement itself and, if it is an assignment, its target."""
+    return (*expressions(stmt), *((stmt.target,) if isinstance(stmt, syntax.Assign) else ()))
+
+
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """Returns the expressions that a statement itself reads, in the order of evaluation, without those of statements inside it.
 

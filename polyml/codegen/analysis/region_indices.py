@@ -76,8 +76,7 @@ class _IterationWalk:
         return moves
 
     def _stmt(self, stmt: syntax.Stmt, moves: Moves) -> Moves:
-        target = (stmt.target,) if isinstance(stmt, syntax.Assign) else ()
-        for expr in (*traversal.expressions(stmt), *target):
+        for expr in traversal.accessed(stmt):
             for node in traversal.nodes(expr):
                 if isinstance(node, syntax.Subscript) and not node.inside:
                     self._element(node, moves)

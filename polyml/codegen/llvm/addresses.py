@@ -152,9 +152,9 @@ class Addresses:
     def fail(self, status: str) -> None:
         """Ends the current block with a jump to where the function ends, because of an error in a region.
 
-        status: that of the call, as the SSA name of an i64 or a constant.
+        status: that of the call, as the SSA name of an i64 or a constant. Functions that hold no regions have no such end.
         """
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} holds no regions")
 
     def begin_loops(self) -> None:
         """Starts the block in which the loops begin. One for what is computed once stands before it, if the program has such values."""

@@ -220,8 +220,7 @@ def _place(target: TypedValue) -> TypedValue:
 def _check_constants(body: Sequence[Stmt]) -> None:
     """Raises PolymlOverflowError for a constant that stays a Python int and does not fit 64 bits."""
     for stmt in statements(body):
-        targets = (stmt.target,) if isinstance(stmt, syntax.Assign) else ()
-        for expr in (*traversal.expressions(stmt), *targets):
+        for expr in traversal.accessed(stmt):
             for node in traversal.nodes(expr):
                 if isinstance(node, syntax.Const) and node.dtype == PYINT and node.value not in integer_range(PYINT):
                     raise PolymlOverflowError(

@@ -150,8 +150,7 @@ class Region(syntax.Expr):
     def expressions(self) -> Iterator[syntax.Expr]:
         """Yields every expression in the statements, targets of assignments included, and all that is inside of it."""
         for stmt in statements(self.body):
-            targets = (stmt.target,) if isinstance(stmt, syntax.Assign) else ()
-            for expr in (*traversal.expressions(stmt), *targets):
+            for expr in traversal.accessed(stmt):
                 yield from traversal.nodes(expr)
 
     @property

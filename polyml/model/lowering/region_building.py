@@ -77,9 +77,7 @@ def _named(body: Sequence[Stmt]) -> Iterator[str]:
     for stmt in statements(body):
         if isinstance(stmt, syntax.For):
             yield stmt.var
-        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
-            yield stmt.target.name
-        for expr in traversal.expressions(stmt):
+        for expr in traversal.accessed(stmt):
             yield from (node.name for node in traversal.nodes(expr) if isinstance(node, syntax.Name))
 
 
@@ -116,11 +114,9 @@ def _is_affine_nest(stmt: Stmt) -> bool:
     for inner in statements((stmt,)):
         if isinstance(inner, (syntax.While, syntax.Block, syntax.Leave)):
             return False
-        expressions = traversal.expressions(inner)
-        bounds = expressions if isinstance(inner, syntax.For) else ()
-        target = (inner.target,) if isinstance(inner, syntax.Assign) else ()
+        bounds = traversal.expressions(inner) if isinstance(inner, syntax.For) else ()
         indices = (
-            i for e in (*expressions, *target) for n in traversal.nodes(e) if isinstance(n, syntax.Subscript) for i in n.indices
+            i for e in traversal.accessed(inner) for n in traversal.nodes(e) if isinstance(n, syntax.Subscript) for i in n.indices
         )
         if any(isinstance(node, syntax.Subscript) for each in (*bounds, *indices) for node in traversal.nodes(each)):
             return False

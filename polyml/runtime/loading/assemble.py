@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Sequence
 from functools import cache
 
+from polyml.codegen.llvm.builder import ROUGH
+
 _OPTIMISATION_LEVEL = 2
-_ROUGH = "; rough\n"  # begins a text that LLVM's passes have to optimise, see codegen/llvm/builder.py
 
 
 def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTIMISATION_LEVEL) -> bytes:
@@ -68,7 +69,7 @@ class Assembler:
 
     def add(self, text: str) -> None:
         """Adds an LLVM text, and lets another thread begin with it."""
-        module = _ObjectModule(_optimised(text, *self._target) if text.startswith(_ROUGH) else text)
+        module = _ObjectModule(_optimised(text, *self._target) if text.startswith(ROUGH) else text)
         self._modules.append(module)
         with self._lock:
             self._waiting.append(module)
