@@ -35,10 +35,9 @@ def test_a_parallel_loop_may_run_backwards(case):
 
 def test_a_kernel_that_is_compiled_whole_is_prepared_and_timed(tmp_path):
     case = functions()["floyd_warshall_with_ways"]
-    runner, ready = prepare(job_of(case, tmp_path))
+    ready, turn = prepare(job_of(case, tmp_path))
     assert ready == benchmark.Ready("")
-    assert runner.turn() > 0
-    assert case.problem(case.reference(*case.arguments("SMALL")), tuple(runner.used), None) == ""
+    assert turn() > 0
 
 
 def test_a_wrong_result_is_told(tmp_path, monkeypatch):
