@@ -303,7 +303,7 @@ class Kernel(Explorable, Explained, Reported):
     def _call_of_part(self, part: LiftedPart) -> PartCall:
         """Returns a callable that runs some loops of the function, which were lifted out of it, by a kernel of their own."""
         own = Kernel(part.lifted, self.settings, target=self.gpu)
-        own._is_part = True
+        own._told = self._reasons
         return PartCall(part, own, self._without_a_part)
 
 
@@ -363,7 +363,7 @@ def status() -> ProcessStatus:
     >>> {each.form for each in polyml.status()} <= {"compiled", "in parts", "plain Python", "not called"}
     True
     """
-    return status_of(k.status() for k in list(_kernels) if not k._is_part)
+    return status_of(k.status() for k in list(_kernels) if k._told is None)
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()

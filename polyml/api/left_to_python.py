@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ class LeftToPython(KernelFunction):
         self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
         self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
         self._reads: dict[frozenset[str], tuple[Loc, ...]] = {}  # the places at which parameters are read
-        self._is_part = False  # whether it is a part of a function that runs partly as Python
+        self._told: Mapping[str, PolymlError] | None = None  # of a part of a function: why that function runs as plain Python
 
     def compiled_parts(self) -> Iterator[tuple[int, int]]:
         """Yields (first line, last line) of each part of the function that ran as native code in its last call, in order.
@@ -108,9 +108,9 @@ class LeftToPython(KernelFunction):
         self.compiled, self._python_reason = False, "\n".join(map(words.reason, found))
         new = {str(each): each for each in found if str(each) not in self._reasons}
         self._reasons |= new
-        if new and options.fallback != "silent" and not is_whole and not (self._is_part and problem.loc is None):
+        if new and options.fallback != "silent" and not is_whole and not self._is_told(new.values()):
             partly = lifted is not None and bool(self._parts[places][1])
-            text = words.refused(self._where, found, partly, self._is_part)
+            text = words.refused(self._where, found, partly, self._told is not None)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=outside())
         run = lifted or self.py_func
         if refused.statements and not about or refused.whole:
@@ -119,6 +119,13 @@ class LeftToPython(KernelFunction):
         elif kinds is not None:
             self._kinds.add(kinds, Plain(active(), of_itself(self.py_func), run, self._as_python))
         return self._as_python.run(run, args, kwargs)
+
+    def _is_told(self, problems: Iterable[PolymlError]) -> bool:
+        """Returns whether the function is a part of another one, whose own warning says all that a warning of these would."""
+        if self._told is None:
+            return False
+        told = {(each.message, each.loc.line) for each in self._told.values() if each.loc}
+        return all(each.loc is None or (each.message, each.loc.line) in told for each in problems)
 
     def _refusals(self, decided: bool) -> tuple[Refusals, tuple[CaptureGuard, ...]]:
         """Returns the statements that cannot be compiled whatever the arguments are, and guards of the outside names on which that

@@ -194,3 +194,18 @@ def test_what_pictures_and_texts_show_of_regions():
     assert "y[i] = region(ptr[i], ptr[i + 1], val[?], col[?], x[?])" in lowered.stages["domain"]()
     assert "region(ptr[c0], ptr[c0 + 1]" in lowered.stages["ast"]()
     assert kernel.why("i", "parallel", "i64[:]", "i64[:]", "f64[:]", "f64[:]", "f64[:]").conflict is None
+
+
+def test_a_refused_loop_beside_other_work_warns_once():
+    def exchanged(A, B):
+        n = 0
+        while A[n] < 5.0:
+            A, B = B, A
+            n += 1
+        for i in range(A.shape[0]):
+            B[i] = A[i] * 2.0
+        return n
+
+    with pytest.warns(polyml.PolymlPerformanceWarning) as warned:
+        assert polyml.kernel(exchanged, cache=False)(np.arange(6.0), np.arange(6.0)) == 5
+    assert [str(each.message).count("is bound to another array in each iteration") for each in warned] == [1]
