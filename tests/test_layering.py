@@ -57,6 +57,7 @@ LAYERS = (
         "codegen.llvm",
         "codegen.llvm.elementary",
         "codegen.llvm.statements",
+        "codegen.llvm.lanes",
         "codegen.llvm.loops",
     ),  # arithmetic below, functions above
     ("codegen.gpu.block_loops", "codegen.gpu.rows", "codegen.gpu"),  # registers below, launches above

@@ -21,7 +21,7 @@ from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided, in_blocks
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.schedule.affine.source_threads import with_threads
+from polyml.schedule.affine.source_threads import with_lanes, with_threads
 from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
 from polyml.values import cached_property
@@ -65,8 +65,11 @@ def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runn
 
 
 def _with_regions(search: _CandidateSearch) -> Generated:
-    """Returns the code of a model with regions: in the source's order, in which loops that carry no dependence go to threads."""
-    made = search.first([CodeCandidate("source order", search.model, False, False)])
+    """Returns the code of a model with regions: in the source's order, in which loops that carry no dependence go to threads,
+    and to lanes.
+    """
+    tried = (True, False) if search.wanted.options.vectorize else (False,)
+    made = search.first([CodeCandidate("source order", search.model, False, together) for together in tried])
     if made is None:
         raise NotAffineError("no form of the kernel could be generated", notes=search.notes)
     return made
@@ -143,8 +146,10 @@ class _CandidateSearch:
         no nests share these blocks.
         """
         form, options = candidate.model, self.wanted.options
-        if form.scop.has_regions and options.parallel and not self.wanted.aliased and not form.unknown:
-            return Scheduled(with_threads(form.scop.schedule, form.dependences), ("source order around regions",))
+        if form.scop.has_regions and not self.wanted.aliased and not form.unknown:
+            tree = with_lanes(form.scop.schedule, form.dependences) if candidate.together else form.scop.schedule
+            tree = with_threads(tree, form.dependences) if options.parallel else tree
+            return Scheduled(tree, ("source order around regions",))
         if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))
         if self._failed is not None and not candidate.cut and not self._failed.cut and not candidate.is_small:

@@ -111,7 +111,9 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
     with budget(CODE_OPERATIONS):
         program = runner.run(passes.BUILD, scop, scheduled.tree, candidate.model.reductions)
         program = runner.through(passes.PROGRAM_PASSES, program, known, stage="ast")
-        if candidate.together:
+        if candidate.together and scop.has_regions:
+            program = runner.run(passes.REGION_LANES, program, machine)
+        elif candidate.together:
             program = runner.through(passes.TILE_PASSES, program, known, stage="ast")
             limit.check_nodes(program)
             program = runner.through(passes.VECTOR_PASSES, program, known, stage="ast")

@@ -27,6 +27,7 @@ from polyml.codegen.passes.packing.pack import pack
 from polyml.codegen.passes.prefetch import prefetch
 from polyml.codegen.passes.privatize import privatize
 from polyml.codegen.passes.privatize_reductions import privatize_reductions
+from polyml.codegen.passes.region_lanes import region_lanes
 from polyml.codegen.passes.share_memory import share_memory
 from polyml.codegen.passes.split_loops import split_loops
 from polyml.codegen.passes.vectorize import vectorize
@@ -268,6 +269,7 @@ TILE_PASSES = (  # they run where iterations may run together
     Pass("privatize", privatize, "once tiles are final, while iterations are whole"),
     Pass("split_loops", split_loops, "just before vectors, for whose sake it cuts"),
 )
+REGION_LANES = Pass("region_lanes", region_lanes, "in place of tiles and other vectors, where there are regions", stage="vectorize")
 VECTOR_PASSES = (  # they run where the program is not too large for them
     Pass("vectorize", vectorize, "on final loops, which it prices", takes=("machine", "layouts", "sizes"), stage="vectorize"),
     Pass("fold_storage", fold_storage, "nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
@@ -280,7 +282,7 @@ OBJECT = Pass("object", Assembler.objects, "threads have begun with each functio
 
 PASSES = (
     ALGEBRA, *INFERENCE, INFER, *KERNEL_PASSES, RESOLVE, *WRITTEN, *NEST_PASSES, *PLACED, EXTRACT, *SCOP_PASSES, MASKED_UPDATES, DEPENDENCES, REDUCTIONS,
-    ARRAY_EXPANSION, RUNNING_MAXIMUM, TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, *VECTOR_PASSES, EMIT, OBJECT,
+    ARRAY_EXPANSION, RUNNING_MAXIMUM, TERM_BY_TERM, SPLITTING, VERSIONS, SCHEDULE, *SCHEDULE_PASSES, BUILD, *PROGRAM_PASSES, *TILE_PASSES, REGION_LANES, *VECTOR_PASSES, EMIT, OBJECT,
 )  # fmt: skip
 NAMES = {step.name: step for step in PASSES}
 

@@ -29,7 +29,7 @@ from polyml.remarks.values import (
     Remarks,
     StatementRemarks,
 )
-from polyml.remarks.vectors import vectorized
+from polyml.remarks.vectors import around_a_region, vectorized
 from polyml.schedule.analysis.traffic import ASSUMED
 
 SomeFacts = TypeVar("SomeFacts", bound=OrderFacts)
@@ -40,7 +40,9 @@ _FINDERS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {
     PARALLEL: parallel, VECTORIZED: vectorized, TILED: tiled, FUSED: fused, INTERCHANGED: interchanged,
 }  # fmt: skip
 
-_AROUND_REGIONS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {PARALLEL: parallel}  # whose order is the source's
+_AROUND_REGIONS: dict[str, Callable[[Facts, SourceLoop], Remark]] = {  # whose order is the source's
+    PARALLEL: parallel, VECTORIZED: around_a_region,
+}  # fmt: skip
 
 
 def remarks(facts: Facts, where: str, signature: str) -> Remarks:

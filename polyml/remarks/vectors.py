@@ -26,6 +26,15 @@ def vectorized(facts: Facts, loop: SourceLoop) -> Remark:
     return _missed(facts, loop, scalar)
 
 
+def around_a_region(facts: Facts, loop: SourceLoop) -> Remark:
+    """Returns the remark on a loop around regions and lanes."""
+    runs = (run for run in facts.runs_of(loop) if loop.positions[run.statement] in run.lanes)
+    lanes = next((run.lanes[loop.positions[run.statement]][0] for run in runs), 0)
+    if lanes:
+        return Remark(PASSED, VECTORIZED, f"its iterations are lanes: {lanes} go their own ways together")
+    return Remark(ANALYSIS, VECTORIZED, "its iterations run one by one")
+
+
 def _passed(facts: Facts, loop: SourceLoop, found: Sequence[Run], lanes: Sequence[Run]) -> Remark:
     """Returns the remark on a loop whose iterations are lanes, maybe not for all of its statements."""
     count, vectors = max((run.lanes[loop.positions[run.statement]] for run in lanes), key=lambda each: each[0] * each[1])

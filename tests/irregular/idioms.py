@@ -187,6 +187,39 @@ def iterated(w: Writer) -> None:
         w.emit(f"{out}[{i}] = {it}")
 
 
+def own_way(w: Writer) -> None:
+    """Writes rows that each go their own way through loops and branches: rows of which several may run together, in lanes."""
+    i, out = w.counter(), w.array("reals", is_new=True)
+    value, steps = w.fresh("v", "state"), w.fresh("it", "steps")
+    with w.block(f"for {i} in range(n):", rows=i, loops=i):
+        w.emit(f"{value} = np.float64({bare(real(w))})", f"{steps} = 0")
+        if w.chance(0.3):
+            w.emit(f"{out}[{i}] = {value}")
+        w.know(reals=value, wholes=steps)
+        head = w.pick(
+            f"while {steps} < 9 and ({condition(w)}):", f"while {value} < {bare(real(w, 1))} and {steps} < 9:", "while True:",
+            f"for k in range({w.rng.randint(0, 6)}):", f"for k in range({steps}, abs({bare(whole(w, 1))}) % 7):", "for k in range(6, 0, -2):",
+        )  # fmt: skip
+        with w.block(head, **({"wholes": "k"} if head.startswith("for") else {})):
+            w.emit(f"{steps} += 1")
+            if head == "while True:":
+                w.emit(f"if {steps} > {w.rng.randint(0, 8)} or {condition(w, 0)}:", "    break")
+            if w.chance(0.5):
+                with w.block(f"if {condition(w)}:"):
+                    w.emit(w.pick("continue", "break", f"{value} = np.float64({bare(real(w, 1))})"))
+            if w.chance(0.3):
+                with w.block("for q in range(3):"):
+                    w.emit(f"if {condition(w, 0)}:", f"    {w.pick('break', 'continue')}", f"{value} += {bare(real(w, 1))}")
+            with w.block(f"if {condition(w)}:"):
+                w.emit(f"{value} {w.pick('-=', '+=', '*=')} {bare(real(w, 1))}")
+            if w.chance(0.5):
+                with w.block("else:"):
+                    w.emit(f"{value} = np.float64({bare(real(w, 1))})")
+        w.emit(f"{out}[{i}] {w.pick('=', '=', '+=')} {value}")
+        if w.chance(0.4):
+            w.emit(f"{w.array('wholes')}[{i}] = {w.pick(steps, bare(whole(w, 1)))}")
+
+
 def early_return(w: Writer) -> None:
     """Writes a loop that returns what it finds; what the function gives behind it is of the same kinds."""
     if not w.result:
@@ -297,5 +330,5 @@ def result(w: Writer, kind: str, text: str) -> None:
 
 IDIOMS = (
     sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows,
-    bisection, chain, merged, iterated, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
+    bisection, chain, merged, iterated, own_way, own_way, own_way, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from polyml.codegen.ir.program import Loop
-from polyml.schedule.tree.bands import POINT, TILE, partial_results
+from polyml.schedule.tree.bands import APART, POINT, TILE, partial_results
 from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mark
 
 
@@ -13,7 +13,7 @@ from polyml.schedule.tree.directives import NO_DIRECTIVES, Directives, parse_mar
 class LoopMarks:
     """What the marks above a node of the schedule tree say of the next loop made below it.
 
-    parallel, role, partial: the values of these fields of that `Loop`.
+    parallel, role, partial, apart: the values of these fields of that `Loop`.
     name, directives: the values of these fields too; they are empty unless a mark is for that loop alone.
     """
 
@@ -22,6 +22,7 @@ class LoopMarks:
     partial: tuple[str, ...] = ()
     name: str = ""
     directives: Directives = NO_DIRECTIVES
+    apart: bool = False
 
     def under(self, mark: str) -> LoopMarks:
         """Returns the marks that hold below these marks and one more, whose text is `mark`."""
@@ -30,9 +31,11 @@ class LoopMarks:
             name, directives = named
             is_tile = directives.tile or directives.parallel or directives.pack  # what is copied for an iteration knows it
             return LoopMarks(directives.parallel, TILE if is_tile else POINT, directives.partial, name, directives)
+        if mark == APART:
+            return replace(self, apart=True)
         partial = partial_results(mark)
         if partial is not None:
-            return LoopMarks(True, TILE, partial)
+            return LoopMarks(True, TILE, partial, apart=self.apart)
         return LoopMarks(False, mark) if mark in (TILE, POINT) else self
 
     def inside(self) -> LoopMarks:
@@ -44,5 +47,6 @@ class LoopMarks:
     def marked(self, loop: Loop) -> Loop:
         """Returns the loop with its fields set to those of the marks."""
         return replace(
-            loop, parallel=self.parallel, role=self.role, partial=self.partial, name=self.name, directives=self.directives
-        )
+            loop, parallel=self.parallel, role=self.role, partial=self.partial, name=self.name, directives=self.directives,
+            apart=self.apart,
+        )  # fmt: skip

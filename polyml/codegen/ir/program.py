@@ -45,6 +45,7 @@ class Loop:
     partial: arrays that iterations of a parallel loop update by reductions alone, while threads have no copies of them yet: such a
         loop runs on one thread.
     resumes: the variable of the loop just before, if this loop begins where that one ends, as `lower` says too; else "".
+    apart: whether it is known that no iteration depends on another one; False: that was not looked for.
     """
 
     var: str
@@ -60,6 +61,7 @@ class Loop:
     directives: Directives = NO_DIRECTIVES
     partial: tuple[str, ...] = ()
     resumes: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True)

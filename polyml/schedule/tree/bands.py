@@ -20,6 +20,7 @@ _Loop = TypeVar("_Loop")  # what is known of a loop
 PARALLEL = "parallel"  # the next loop's iterations are independent and go to threads
 TILE = "tile"  # loops over tiles follow
 POINT = "point"  # loops over single iterations follow
+APART = "apart"  # the next loop's iterations are independent
 
 
 def parallel_mark(partial: Sequence[str] = ()) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from polyml.codegen.ir.program import Instance, Jam, Loop, Unroll, instances
 from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.lanes.lane_code import LaneEmitter
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.dot_products import DotProducts
 from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands
@@ -14,6 +15,7 @@ from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.codegen.llvm.statements.prefix_sums import PrefixSums
 from polyml.codegen.llvm.statements.region_code import RegionEmitter
 from polyml.dtypes import BOOL
+from polyml.model.core.scop import Statement
 
 
 class StatementEmitter:
@@ -41,13 +43,21 @@ class StatementEmitter:
         """Emits the instance for all iterations that the jams around it run together (unroll-and-jam)."""
         statement = self._body.scop.statements[node.statement]
         if statement.region is not None:
-            RegionEmitter(self._body, self._locations, statement, node).emit()
+            self._region(statement, node)
             return
         if self._prefix_sums.take_updated(node):
             return
         for copy in self._copies(node):
             if not (copy.copy.scans and self._prefix_sums.emit(copy)):
                 self._emit(copy)
+
+    def _region(self, statement: Statement, node: Instance) -> None:
+        """Emits an instance of a region, or those that run together as lanes."""
+        for copy in self._body.jams.copies:
+            if copy.lane_var is None:
+                RegionEmitter(self._body, self._locations, statement, node).emit()
+            else:
+                LaneEmitter(self._body, self._locations, statement, node, copy).emit()
 
     def words(self, node: Unroll) -> bool:
         """Emits an unrolled loop as instructions on words of small numbers, and returns whether it did."""

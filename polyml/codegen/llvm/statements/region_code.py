@@ -67,15 +67,7 @@ class RegionEmitter:
                 raise TypeError(f"not a statement of a region: {stmt!r}")
 
     def _assigned(self, stmt: syntax.Assign) -> SsaValue:
-        """Emits an assigned value, and returns it. What is added to the number itself may be added up in another order."""
-        value, math, mode = stmt.value, self._body.math, self._body.module.floats.mode
-        match stmt.target, value:
-            case syntax.Name(name=name), syntax.Binary(op="+" | "*" as op, left=syntax.Name(name=own)) if own == name:
-                if value.dtype.is_float and value.dtype.bits >= 32 and mode != "strict":
-                    with math.in_sums(mode):
-                        left, right = self._values.of(value.left), self._values.of(value.right)
-                        return math.reassociated(op, left, right)
-        return self._values.of(value)
+        return sum_of(self._body, self._values, stmt) or self._values.of(stmt.value)
 
     def _begin(self, block: BasicBlock) -> None:
         self._fn.current = block
@@ -215,3 +207,18 @@ class RegionEmitter:
                 return self._fn.emit(f"{name} i64 {a}, {low}"), self._fn.emit(f"{name} i64 {b}, {high}")
         value = self._values.of(index).ssa
         return value, value
+
+
+def sum_of(body: ElementAccess, values: RegionValues, stmt: syntax.Assign) -> SsaValue | None:
+    """Emits a sum or a product that a number is made of itself and something else, and returns it; None for other values.
+
+    What is added to it may be added up in another order, as far as the mode of floats says.
+    """
+    value, math, mode = stmt.value, body.math, body.module.floats.mode
+    match stmt.target, value:
+        case syntax.Name(name=name), syntax.Binary(op="+" | "*" as op, left=syntax.Name(name=own)) if own == name:
+            if value.dtype.is_float and value.dtype.bits >= 32 and mode != "strict":
+                with math.in_sums(mode):
+                    left, right = values.of(value.left), values.of(value.right)
+                    return math.reassociated(op, *math.broadcast(left, right))
+    return None

@@ -58,9 +58,13 @@ class RegionValues(ExpressionEmitter):
         copy = Copy({}, None, 1, None, 0)
         self._operands = Operands(InstanceCopy(statement, self._iterators, copy, node, ()), None)
         entry = body.fn.blocks[0]
-        self._places = {name: body.fn.emit(f"alloca {register_type(dtype)}", entry) for name, dtype in region.numbers}
+        self._places = {name: body.fn.emit(f"alloca {self._kind(name, dtype)}", entry) for name, dtype in region.numbers}
         self._types = dict(region.numbers)
         self.safe: frozenset[Dimension] = frozenset()
+
+    def _kind(self, name: str, dtype: DType) -> str:
+        """Returns the LLVM type of a number's memory."""
+        return register_type(dtype)
 
     def of(self, expr: Term) -> SsaValue:
         """Emits an expression, and returns its value."""
@@ -165,7 +169,7 @@ class RegionValues(ExpressionEmitter):
         """Emits `and` or `or`, whose operands are evaluated as far as they are needed, and returns its truth value."""
         total = self._body.math.truth(self.of(e.operands[0]))
         for operand in e.operands[1:]:
-            if self._is_plain(operand):
+            if self.is_plain(operand):
                 total = self._body.math.logical(e.op, total, self._body.math.truth(self.of(operand)))
                 continue
             known = SsaValue("false" if e.op == "and" else "true", BOOL)
@@ -181,7 +185,7 @@ class RegionValues(ExpressionEmitter):
         """Emits a conditional expression, of which one side is evaluated, and returns its value."""
         math = self._body.math
         test = math.truth(self.of(e.condition))
-        if self._is_plain(e.then) and self._is_plain(e.orelse):
+        if self.is_plain(e.then) and self.is_plain(e.orelse):
             return math.select(test, self.of(e.then), self.of(e.orelse))
         return self._branches(test, lambda: self.of(e.then), lambda: self.of(e.orelse))
 
@@ -206,7 +210,7 @@ class RegionValues(ExpressionEmitter):
         after.phis.append(f"{result} = phi {one.type} [ {one.ssa}, %{first.label} ], [ {other.ssa}, %{second.label} ]")
         return replace(one, ssa=result)
 
-    def _is_plain(self, expr: syntax.Expr) -> bool:
+    def is_plain(self, expr: syntax.Expr) -> bool:
         """Returns whether an expression is cheap and raises nothing, so that it may be evaluated where Python does not."""
         for node in traversal.nodes(expr):
             if isinstance(node, syntax.Subscript) and node.indices:
@@ -231,8 +235,8 @@ class RegionValues(ExpressionEmitter):
                 return plain
         if isinstance(e, ScalarArg):
             return self._number(e)
-        if (masked := _masked(e)) is not None:
-            return self._body.math.logical("and", SsaValue(self._wrapped(masked[0]), PYINT), SsaValue(str(masked[1]), PYINT))
+        if (found := masked(e)) is not None:
+            return self._body.math.logical("and", SsaValue(self._wrapped(found[0]), PYINT), SsaValue(str(found[1]), PYINT))
         if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
             left, right = self.of(e.left), self.of(e.right)
             self._not_zero(e, right)
@@ -310,7 +314,7 @@ class RegionValues(ExpressionEmitter):
         return SsaValue(fn.emit(f"add i64 {quotient}, {fn.emit(f'sext i1 {below} to i64')}"), PYINT)
 
 
-def _masked(e: Term) -> tuple[syntax.Expr, int] | None:
+def masked(e: Term) -> tuple[syntax.Expr, int] | None:
     """Returns (a Python int, a mask) for an expression that has the lowest bits of a sum or product alone; None for any other."""
     if not isinstance(e, syntax.Binary) or e.dtype != PYINT:
         return None
