@@ -39,10 +39,27 @@ class Captured:
 def python_function(value: object) -> FunctionType | None:
     """Returns the Python function that `value` is, or that it was compiled from (its `py_func`).
 
-    None is returned for functions of libraries and for everything else.
+    None is returned for functions of libraries, for those that convert their arguments, and for everything else.
     """
     function = value if isinstance(value, FunctionType) else getattr(value, "py_func", None)
-    return None if not isinstance(function, FunctionType) or is_library(function) else function
+    return None if not isinstance(function, FunctionType) or is_library(function) or converts(value) else function
+
+
+def converts(value: object) -> bool:
+    """Returns whether a function was compiled for types that its text does not say: numba's, with signatures or locals.
+
+    Its result is not what its Python function gives: with the signature "i4(i8[:])" it is rounded to 32 bits.
+    """
+    if not hasattr(value, "py_func"):
+        return False
+    return getattr(value, "_can_compile", True) is False or bool(getattr(value, "locals", None))
+
+
+def in_python(value: object) -> object:
+    """Returns what a value from outside a kernel is in plain Python: `range` for numba's `prange`, which is one there."""
+    if isinstance(value, type) and value.__name__ == "prange" and value.__module__.partition(".")[0] == "numba":
+        return range
+    return value
 
 
 def is_library(value: object) -> bool:

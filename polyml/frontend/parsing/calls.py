@@ -13,7 +13,7 @@ import numpy as np
 from polyml.dtypes import ACCEPTED, OF_PYTHON
 from polyml.errors import LanguageError
 from polyml.frontend import elementwise_functions, syntax
-from polyml.frontend.captures import MISSING, python_function
+from polyml.frontend.captures import MISSING, converts, python_function
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
@@ -241,6 +241,9 @@ class CallParser(NameLookup, ABC):
             return self.error(node, "a range is not a number", "`for i in range(...)`")
         if self.is_numpy(node.func):
             return self.not_affine(node, f"`{name}` is not a function that polyml compiles", _FUNCTIONS)
+        if converts(function):
+            accepted = "a function that is compiled without signatures and types of locals"
+            return self.not_affine(node, f"`{name}` rounds to types that are not in its text", accepted)
         return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
 
     def no_keywords(self, node: ast.Call, name: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import elementwise_functions, syntax
-from polyml.frontend.captures import MISSING, OuterScope, is_library_module, python_function
+from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
 from polyml.frontend.parsing.source_text import FunctionText, Written
 
 _SPELLED = {
@@ -60,7 +60,7 @@ class NameLookup:
         The marker MISSING is returned for everything else, since None may be such an object.
         """
         if isinstance(node, ast.Name):
-            return self.known.get(node.id, MISSING) if node.id in self.locals else self.scope.lookup(node.id)
+            return self.known.get(node.id, MISSING) if node.id in self.locals else in_python(self.scope.lookup(node.id))
         if not isinstance(node, ast.Attribute):
             return MISSING
         owner = self.value(node.value)
@@ -68,7 +68,7 @@ class NameLookup:
             return getattr(owner, node.attr)
         if not isinstance(owner, ModuleType):
             return MISSING
-        return getattr(owner, node.attr, MISSING) if is_library_module(owner) else vars(owner).get(node.attr, MISSING)
+        return getattr(owner, node.attr, MISSING) if is_library_module(owner) else in_python(vars(owner).get(node.attr, MISSING))
 
     def constant(self, node: ast.expr) -> object:
         """Returns the Python object that `node` always is: a number, None, a text, or another object from outside the kernel.

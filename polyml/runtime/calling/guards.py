@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
+from polyml.frontend.captures import MISSING, current, in_python, is_library, is_library_module, python_function
 from polyml.reading.function_source import code_text, definition_of
 from polyml.runtime.calling.binding import ABSENT, CaptureGuard
 
@@ -83,7 +83,7 @@ def _described(name: str, value: object, guards: list[CaptureGuard], lines: list
     name: what the line calls the value
     seen: the functions that are described already.
     """
-    text, called, portable = _text(value), python_function(value), True
+    text, called, portable = _text(in_python(value)), python_function(value), True
     if called is not None:
         text = _digest(called)
         if called not in seen:
