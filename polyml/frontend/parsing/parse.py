@@ -22,6 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 
+import numpy as np
+
 from polyml.errors import LanguageError
 from polyml.frontend import name_resolution, syntax
 from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
@@ -201,10 +203,9 @@ class _FunctionParser:
         values = (*(self._function.__defaults__ or ()), *(self._function.__kwdefaults__ or {}).values())
         written = (*args.defaults, *(d for d in args.kw_defaults if d is not None))
         for value, node in zip(values, written):
-            if not is_number(value):
-                raise self.expressions.error(
-                    node, "the default of a parameter must be a number", "an int, float, bool or NumPy scalar"
-                )
+            if not is_number(value) and not isinstance(value, np.ndarray):
+                accepted = "an int, float, bool, NumPy scalar or array"
+                raise self.expressions.error(node, "the default of a parameter must be a number or an array", accepted)
         everything = (*args.posonlyargs, *args.args, *args.kwonlyargs)
         return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in everything)
 

@@ -233,10 +233,10 @@ def f(A, n=None):
 """,
         LanguageError,
         """
-kernel.py:1:12: error: the default of a parameter must be a number
+kernel.py:1:12: error: the default of a parameter must be a number or an array
       def f(A, n=None):
                  ^^^^
-  note: accepted: an int, float, bool or NumPy scalar
+  note: accepted: an int, float, bool, NumPy scalar or array
 """,
     ),
     Case(
