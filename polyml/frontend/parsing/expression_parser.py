@@ -75,13 +75,13 @@ class ExpressionParser(CallParser):
         return self.number(node, value)
 
     def _attribute(self, node: ast.Attribute) -> syntax.Expr:
-        if self.is_computed(node.value):
+        value = self.value(node)
+        if value is MISSING and self.is_computed(node.value):
             if node.attr not in array_signatures.ATTRIBUTES:
                 known = ", ".join(f"`A.{name}`" for name in array_signatures.ATTRIBUTES)
                 raise self.error(node, f"`.{node.attr}` is not part of the language", f"`A.shape[0]`, `n, m = A.shape`, {known}")
             name = array_signatures.ATTRIBUTES[node.attr]
             return syntax.Function(name, (self.expr(node.value),), loc=self.text.loc(node))
-        value = self.value(node)
         if value is MISSING:
             raise self.error(
                 node,

@@ -63,12 +63,24 @@ class NameLookup:
             return self.known.get(node.id, MISSING) if node.id in self.locals else in_python(self.scope.lookup(node.id))
         if not isinstance(node, ast.Attribute):
             return MISSING
-        owner = self.value(node.value)
+        owner = self._limits(node.value) if isinstance(node.value, ast.Call) else self.value(node.value)
+        if isinstance(owner, (np.iinfo, np.finfo)):
+            return getattr(owner, node.attr, MISSING)
         if isinstance(owner, np.ufunc) and node.attr in ("accumulate", "outer"):
             return getattr(owner, node.attr)
         if not isinstance(owner, ModuleType):
             return MISSING
         return getattr(owner, node.attr, MISSING) if is_library_module(owner) else in_python(vars(owner).get(node.attr, MISSING))
+
+    def _limits(self, call: ast.Call) -> object:
+        """Returns what `np.iinfo(t)` or `np.finfo(t)` gives for a type t from outside the kernel; MISSING for all other calls."""
+        function = self.value(call.func)
+        if (function is not np.iinfo and function is not np.finfo) or len(call.args) != 1 or call.keywords:
+            return MISSING
+        try:
+            return function(self.constant(call.args[0]))
+        except (TypeError, ValueError):  # Python raises it, too
+            return MISSING
 
     def constant(self, node: ast.expr) -> object:
         """Returns the Python object that `node` always is: a number, None, a text, or another object from outside the kernel.
