@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from types import FunctionType, ModuleType
+from typing import cast
 
 import numpy as np
 
@@ -74,7 +76,7 @@ class NameLookup:
 
     def _limits(self, call: ast.Call) -> object:
         """Returns what `np.iinfo(t)` or `np.finfo(t)` gives for a type t from outside the kernel; MISSING for all other calls."""
-        function = self.value(call.func)
+        function = cast(Callable, self.value(call.func))
         if (function is not np.iinfo and function is not np.finfo) or len(call.args) != 1 or call.keywords:
             return MISSING
         try:
