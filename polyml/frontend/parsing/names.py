@@ -76,11 +76,11 @@ class NameLookup:
 
     def _limits(self, call: ast.Call) -> object:
         """Returns what `np.iinfo(t)` or `np.finfo(t)` gives for a type t from outside the kernel; MISSING for all other calls."""
-        function = cast(Callable, self.value(call.func))
-        if (function is not np.iinfo and function is not np.finfo) or len(call.args) != 1 or call.keywords:
+        function = self.value(call.func)
+        if not any(function is each for each in (np.iinfo, np.finfo)) or len(call.args) != 1 or call.keywords:
             return MISSING
         try:
-            return function(self.constant(call.args[0]))
+            return cast(Callable[[object], object], function)(self.constant(call.args[0]))
         except (TypeError, ValueError):  # Python raises it, too
             return MISSING
 
