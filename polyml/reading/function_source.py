@@ -66,6 +66,17 @@ def code_text(code: CodeType) -> str:
     return f"{code.co_name} {code.co_code.hex()} {names} {counts} ({constants})"
 
 
+def names_outside(code: CodeType) -> tuple[str, ...]:
+    """Returns the names of globals, builtins and attributes in the bytecode of a function and of all functions, lambdas and generators
+    inside of it, each once.
+
+    >>> names_outside((lambda x: [y + a for y in sorted(x)]).__code__)
+    ('sorted', 'a')
+    """
+    inside = (names_outside(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return tuple(dict.fromkeys((*code.co_names, *(name for names in inside for name in names))))
+
+
 def _constant(value: object) -> str:
     """Returns a text for a constant of bytecode that is the same in every process: a frozenset is sorted."""
     if isinstance(value, CodeType):

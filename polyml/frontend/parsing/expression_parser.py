@@ -44,14 +44,8 @@ class ExpressionParser(CallParser):
                 return syntax.Function("matmul", (self.expr(left), self.expr(right)), loc=loc)
             case ast.BinOp(op=op, left=left, right=right):
                 return syntax.Binary(BINARY[type(op)], self.expr(left), self.expr(right), loc=loc)
-            case ast.BoolOp(op=op, values=values):
-                first = self.expr(values[0])
-                self._lazy += 1
-                try:
-                    rest = tuple(map(self.expr, values[1:]))
-                finally:
-                    self._lazy -= 1
-                return syntax.Logical("and" if isinstance(op, ast.And) else "or", (first, *rest), loc=loc)
+            case ast.BoolOp():
+                return self._logical(node)
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp():
@@ -129,6 +123,37 @@ class ExpressionParser(CallParser):
             raise self.error(node.slice, "the subscript of a shape must be a constant integer", "`A.shape[0]`")
         return syntax.Shape(array, dim, loc=self.text.loc(node))
 
+    def _logical(self, node: ast.BoolOp) -> syntax.Expr:
+        """Returns `a and b` or `a or b`. Statements that compute parts of b, such as those of an inlined function, run where b is needed
+        alone.
+        """
+        op, loc = "and" if isinstance(node.op, ast.And) else "or", self.text.loc(node)
+        first = self.expr(node.values[0])
+        self._lazy += 1
+        try:
+            rest = [self._apart(value) for value in node.values[1:]]
+        finally:
+            self._lazy -= 1
+        if not any(block for block, _ in rest):
+            return syntax.Logical(op, (first, *(value for _, value in rest)), loc=loc)
+        result = syntax.Name(self.fresh("_decided"), loc=loc)
+        needed: syntax.Expr = result if op == "and" else syntax.Unary("not", result, loc=loc)
+        inner: tuple[syntax.Stmt, ...] = ()
+        for block, value in reversed(rest):
+            then = (*block, syntax.Assign(result, value, loc=loc), *inner)
+            inner = (syntax.If(needed, then, loc=loc),)
+        self.before += [syntax.Assign(result, first, loc=loc), *inner]
+        return result
+
+    def _apart(self, node: ast.expr) -> tuple[list[syntax.Stmt], syntax.Expr]:
+        """Returns the statements that compute parts of an expression, and the expression."""
+        before, self.before = self.before, []
+        try:
+            value = self.expr(node)
+            return self.before, value
+        finally:
+            self.before = before
+
     def _compare(self, node: ast.Compare) -> syntax.Expr:
         known = self._known_comparison(node)
         if known is not None:
@@ -136,7 +161,10 @@ class ExpressionParser(CallParser):
         if any(type(op) not in _COMPARE for op in node.ops):
             raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=, `x is None`")
         sides = (node.left, *node.comparators)
-        values = [self.expr(side) for side in sides]
+        parsed = [self.expr(side) for side in sides[:2]], [self._apart(side) for side in sides[2:]]
+        if any(block for block, _ in parsed[1]):
+            raise self.not_affine(node, "a call in a chain of comparisons, which may end before it", "`a < b and b < f(x)`")
+        values = [*parsed[0], *(value for _, value in parsed[1])]
         pairs = []
         for position, op in enumerate(node.ops):
             loc = self.text.loc(sides[position], sides[position + 1])
@@ -165,12 +193,7 @@ class ExpressionParser(CallParser):
         known = constant(condition)
         if known is not MISSING:
             return self.expr(node.body if known else node.orelse)
-        before, chosen, blocks = self.before, [], []
-        for part in (node.body, node.orelse):
-            self.before = []
-            chosen.append(self.expr(part))
-            blocks.append(self.before)
-        self.before = before
+        blocks, chosen = zip(*map(self._apart, (node.body, node.orelse)))
         if not any(blocks):
             return syntax.IfExp(condition, *chosen, loc=loc)
         result = syntax.Name(self.fresh("_chosen"), loc=loc)

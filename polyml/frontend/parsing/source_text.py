@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 
 from polyml.errors import LanguageError
-from polyml.reading.function_source import definition_of
+from polyml.reading.function_source import definition_of, names_outside
 from polyml.source import Loc, Source
 
 Written = ast.stmt | ast.expr | ast.keyword | ast.arg  # nodes that have a place in the text
@@ -87,7 +87,7 @@ def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
     definition alone, the definition behind imports of the modules that it uses, and the whole file.
     """
     code = function.__code__
-    modules = [name for name in code.co_names if isinstance(function.__globals__.get(name), ModuleType)]
+    modules = [name for name in names_outside(code) if isinstance(function.__globals__.get(name), ModuleType)]
     file = "".join(linecache.getlines(code.co_filename, function.__globals__))
     return any(
         _yields(make, code) for make in (lambda: _module(tree, code, ()), lambda: _module(tree, code, modules), lambda: file)
@@ -142,7 +142,7 @@ def _same(one: CodeType, other: CodeType) -> bool:
 
 
 def _content(code: CodeType) -> tuple:
-    constants = [repr(c) for c in code.co_consts if not isinstance(c, CodeType)]
+    constants = [_content(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount
 
 

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from polyml.frontend.captures import MISSING, current, in_python, is_library, is_library_module, python_function
-from polyml.reading.function_source import code_text, definition_of
+from polyml.reading.function_source import code_text, definition_of, names_outside
 from polyml.runtime.calling.binding import ABSENT, CaptureGuard
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
@@ -60,7 +60,7 @@ def _collect(function: FunctionType, guards: list[CaptureGuard], lines: list[str
     seen: the functions that are described already.
     """
     code, portable = function.__code__, True
-    for kind, names in (("global", code.co_names), ("cell", code.co_freevars)):
+    for kind, names in (("global", names_outside(code)), ("cell", code.co_freevars)):
         for position, name in enumerate(names):
             value = current(function, kind, name)
             if kind == "global" and value is MISSING:
