@@ -42,6 +42,7 @@ QUICK = frozenset(
     drawing/test_log_axes.py
     explorer/test_steps.py
     frontend/algebra/test_rewrite.py::test_the_order_of_a_chain_is_the_cheapest_of_all
+    frontend/parsing/functions/test_inner_functions.py::test_what_is_refused_runs_as_python
     frontend/parsing/test_source_text.py
     frontend/test_captures.py
     frontend/test_errors.py

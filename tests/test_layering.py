@@ -17,7 +17,7 @@ LAYERS = (
     ("config", "debug", "pass_manager"),
     ("frontend",),
     ("frontend.text",),
-    ("frontend.parsing",),
+    ("frontend.parsing", "frontend.parsing.functions"),  # names below, statements above
     ("frontend.regions",),
     ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above
     ("frontend.algebra",),

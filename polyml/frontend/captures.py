@@ -74,10 +74,13 @@ def is_library_module(module: ModuleType) -> bool:
 
 
 class OuterScope:
-    """An OuterScope looks up the globals, builtins and closure variables of a function, and remembers which were looked up."""
+    """An OuterScope looks up the globals, builtins and closure variables of a function, and remembers which were looked up.
+
+    function: the function
+    """
 
     def __init__(self, function: FunctionType):
-        self._function = function
+        self.function = function
         self._used: dict[str, Captured] = {}
 
     def lookup(self, name: str) -> object:
@@ -85,8 +88,8 @@ class OuterScope:
         value.
         """
         if name not in self._used:
-            kind = "cell" if name in self._function.__code__.co_freevars else "global"
-            self._used[name] = Captured(kind, name, current(self._function, kind, name))
+            kind = "cell" if name in self.function.__code__.co_freevars else "global"
+            self._used[name] = Captured(kind, name, current(self.function, kind, name))
         return self._used[name].value
 
     @property

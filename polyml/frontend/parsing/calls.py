@@ -13,11 +13,11 @@ import numpy as np
 from polyml.dtypes import ACCEPTED, OF_PYTHON
 from polyml.errors import LanguageError
 from polyml.frontend import elementwise_functions, syntax
-from polyml.frontend.captures import MISSING, converts, python_function
+from polyml.frontend.captures import MISSING, converts
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
-from polyml.frontend.parsing.names import NameLookup
+from polyml.frontend.parsing.names import NameLookup, inlined_function
 from polyml.frontend.parsing.source_text import FunctionText
 
 _FUNCTIONS = (
@@ -108,7 +108,7 @@ class CallParser(NameLookup, ABC):
         special = self._special(function)
         known = lookup(elementwise_functions.FUNCTIONS, function)
         if special is None and known is None:
-            if python_function(function) is not None:
+            if inlined_function(function) is not None:
                 return self._only_value(node, self.call(node))
             raise self._unknown(node, name, function)
         self.no_keywords(node, name)

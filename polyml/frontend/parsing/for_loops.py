@@ -22,6 +22,7 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
+from polyml.frontend.parsing.functions.inner_functions import is_read_inside
 from polyml.frontend.parsing.jumps import Jumps
 from polyml.frontend.traversal import nodes
 from polyml.source import Loc
@@ -176,6 +177,8 @@ class ForLoopParser:
         """Returns whether nothing that runs after the innermost loop reads its variable, which is that of a loop around it as well:
         it would have the inner loop's last value there. All that stands in a loop between these two may run after the inner one.
         """
+        if is_read_inside(self._function, var):  # which a call may read anywhere
+            return False
         *around, inner = self._around
         own = [place for place, loop in enumerate(around) if isinstance(loop.target, ast.Name) and loop.target.id == var]
         outer, between = self._around[own[-1] : own[-1] + 2]

@@ -13,6 +13,7 @@ from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
+from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, refused_part
 from polyml.frontend.parsing.source_text import FunctionText, Written
 
 _SPELLED = {
@@ -44,7 +45,8 @@ class NameLookup:
     scope: the names that the function sees outside itself
     locals: the names of parameters and local variables
     renamed: name of a local in the text -> its name in the kernel, where the two differ
-    known: parameters of an inlined function that always have the same value, with that value, which may be any Python object
+    known: parameters of an inlined function that always have the same value, with that value, which may be any Python object; and
+        functions inside of the kernel
     taken: the names that the kernel uses
     """
 
@@ -56,11 +58,20 @@ class NameLookup:
         self.known: dict[str, object] = {}
         self.taken = taken
 
+    def inside(self, function: InnerFunction) -> None:
+        """Makes these the names that a function inside a kernel sees: its own, and what those around it stand for now."""
+        own, around = function.own_names, function.around
+        self.scope, self.locals = around.scope, own | around.locals
+        self.renamed = {name: other for name, other in around.renamed.items() if name not in own}
+        self.known = {name: value for name, value in around.known.items() if name not in own}
+
     def value(self, node: ast.expr) -> object:
-        """Returns the object that a name from outside the kernel, or an attribute of a module, stands for.
+        """Returns the object that a name from outside the kernel, or an attribute of a module, stands for; for a lambda the function.
 
         The marker MISSING is returned for everything else, since None may be such an object.
         """
+        if isinstance(node, ast.Lambda) and not node.args.defaults and not any(node.args.kw_defaults):
+            return self.checked(InnerFunction(definition_of_lambda(node, "<lambda>"), self))
         if isinstance(node, ast.Name):
             return self.known.get(node.id, MISSING) if node.id in self.locals else in_python(self.scope.lookup(node.id))
         if not isinstance(node, ast.Attribute):
@@ -97,7 +108,18 @@ class NameLookup:
                 return MISSING if any(value is MISSING for value in values) else values
             case ast.Name() | ast.Attribute() if not self.is_computed(node):
                 return self.value(node)
+            case ast.Lambda():
+                return self.value(node)
         return MISSING
+
+    def checked(self, function: InnerFunction) -> InnerFunction:
+        """Returns a function inside a kernel. Raises NotAffineError where a part of it is not compiled."""
+        refused = refused_part(function.tree)
+        if refused is not None:
+            raise self.not_affine(
+                refused[0], refused[1], "functions inside of kernels that are inlined where they are called", "PML-F004"
+            )
+        return function
 
     def is_local(self, node: ast.expr) -> bool:
         """Returns whether the node is a parameter or local without a known value, or an attribute, an element or a call's result of
@@ -122,9 +144,9 @@ class NameLookup:
             found = getattr(found, name, MISSING)
         return self.value(node) is np and found is not MISSING
 
-    def python_function(self, node: ast.expr) -> FunctionType | None:
+    def python_function(self, node: ast.expr) -> FunctionType | InnerFunction | None:
         """Returns the Python function that `node` calls, which is inlined; None if `node` is no call of one."""
-        return python_function(self.value(node.func)) if isinstance(node, ast.Call) else None
+        return inlined_function(self.value(node.func)) if isinstance(node, ast.Call) else None
 
     def array(self, node: ast.expr) -> str:
         """Returns the kernel's name of the array that `node` stands for.
@@ -174,6 +196,11 @@ class NameLookup:
         return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"], code=code)
 
 
+def inlined_function(value: object) -> FunctionType | InnerFunction | None:
+    """Returns the function that is inlined where `value` is called: a Python function, or one inside a kernel; None for all else."""
+    return value if isinstance(value, InnerFunction) else python_function(value)
+
+
 def is_number(value: object) -> bool:
     """Returns whether `value` is a number of the language: an int, float, bool or complex, or NumPy scalar of an accepted type."""
     if type(value) in (int, float, bool, complex):
@@ -192,6 +219,6 @@ def _described(value: object) -> str:
         return f"the module `{name}`"
     if isinstance(value, type):
         return f"the type `{name}`"
-    if callable(value) and isinstance(name, str):
+    if (callable(value) or isinstance(value, InnerFunction)) and isinstance(name, str):
         return f"the function `{name}`"
     return repr(value) if isinstance(value, (str, type(None))) else f"a {type(value).__name__}"

@@ -8,6 +8,8 @@ Python's `ast` is known in this folder and in `frontend.regions` alone. Decision
 * An annotation means nothing.
 * The call of a Python function is replaced by its statements, its locals renamed. A parameter whose argument is a
   constant of any kind (None, text, a function) is that constant, so that `if bias is None` is decided here.
+* A function inside of the kernel is a known value of its name. It is inlined too, and the names of the kernel that it reads mean what
+  they mean where it is called.
 * `break`, `continue` and a `return` in a loop leave Blocks (`jumps`).
 * A loop over something that is neither a range nor an array, and NumPy functions that are not known are legal Python that is not
   affine: NotAffineError. What is outside the language altogether is a LanguageError.
@@ -21,6 +23,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
+from typing import cast
 
 import numpy as np
 
@@ -29,16 +32,19 @@ from polyml.frontend import name_resolution, syntax
 from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
-from polyml.frontend.parsing import inlining
 from polyml.frontend.parsing.assignments import AssignmentParser, alloc
 from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
+from polyml.frontend.parsing.functions import inlining
+from polyml.frontend.parsing.functions.definitions import DefinitionParser
+from polyml.frontend.parsing.functions.inner_functions import Default, Held, InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, single_exit
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
+from polyml.reading.function_source import names_outside
 from polyml.source import Loc
 
 _STATEMENTS = "for, while, if, assignments, pass, break, continue and return"
@@ -82,27 +88,33 @@ def refused(function: FunctionType) -> Refusals:
 
 
 class _FunctionParser:
-    """A _FunctionParser turns one Python function into statements of `syntax`.
+    """A _FunctionParser turns one Python function, or one inside of a kernel, into statements of `syntax`.
 
     caller: the parser of the function that this one is inlined into; None for the kernel itself
     collects: whether statements that are refused are added to the list `problems` and left out; else the first one raises
     """
 
-    def __init__(self, function: FunctionType, caller: _FunctionParser | None = None, *, collects: bool = False):
+    def __init__(self, function: FunctionType | InnerFunction, caller: _FunctionParser | None = None, *, collects: bool = False):
         self._function, self._caller, self._collects = function, caller, collects
         self.problems: list[Refused] = []
-        self._text = text_of(function)
-        code = function.__code__
-        taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
+        inner = function if isinstance(function, InnerFunction) else None
+        python = inner.around.scope.function if inner else cast(FunctionType, function)
+        self._text = replace(inner.around.text, tree=inner.tree) if inner else text_of(python)
+        code = python.__code__
+        taken = {*code.co_varnames, *code.co_cellvars, *names_outside(code), *code.co_freevars}
         values = liftable_attributes(self._text.tree, taken) if collects else {}
         if values:  # lifted parts get these attributes as arguments
             self._text = replace(self._text, tree=AttributeReplacer(values).visit(copy.deepcopy(self._text.tree)))
         self.expressions: ExpressionParser = ExpressionParser(
-            function, self._text, caller.expressions.taken if caller else taken, self._inlined, self._allocated, self._reduced
+            python, self._text, caller.expressions.taken if caller else taken, self._inlined, self._allocated, self._reduced
         )
+        if inner:
+            self.expressions.inside(inner)
+        self._own_names = inner.own_names if inner else self.expressions.locals
         self._attributes = values.keys()
         self.expressions.locals |= self._attributes
         self._assignments = AssignmentParser(self.expressions)
+        self._definitions = DefinitionParser(self._assignments, self._text.tree)
         self._jumps = Jumps(self.expressions.fresh)
         self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree, self._jumps)
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
@@ -126,7 +138,7 @@ class _FunctionParser:
         """Returns the names of the parameters of which the function reads at most attributes, and never the parameter itself."""
         tree = self._text.tree
         used = {n.id for stmt in tree.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
-        return frozenset(a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)) - used
+        return frozenset(a.arg for a in parameters(tree.args)) - used
 
     # Calls of Python functions
 
@@ -149,7 +161,7 @@ class _FunctionParser:
         except LanguageError as problem:
             called = f"`{function.__name__}` is called at {loc}"
             raise problem.noted(called) from None
-        if call is not self._first and inlining.changes(body, callee._parameters):
+        if call is not self._first and inlining.changes(body, callee._outside):
             raise self.expressions.not_affine(
                 call,
                 f"`{function.__name__}`, which changes its arguments, is called inside an expression",
@@ -166,7 +178,7 @@ class _FunctionParser:
             yield parser
             parser = parser._caller
 
-    def _bound(self, caller: _FunctionParser, given: Mapping[str, ast.expr | inlining.Default]) -> list[syntax.Stmt]:
+    def _bound(self, caller: _FunctionParser, given: Mapping[str, ast.expr | Default | Held]) -> list[syntax.Stmt]:
         """Chooses the names of an inlined function's locals, and returns the assignments of the arguments to its parameters.
 
         A parameter that is never assigned needs no assignment where the argument is a name or constant.
@@ -177,11 +189,7 @@ class _FunctionParser:
         assigned, expressions = inlining.assigned(self._text.tree), self.expressions
         first: list[syntax.Stmt] = []
         for name, argument in given.items():
-            expr: syntax.Expr | None = None
-            value = argument.value if isinstance(argument, inlining.Default) else caller.expressions.constant(argument)
-            if value is MISSING and not isinstance(argument, inlining.Default):
-                expr = caller.expressions.expr(argument)
-                value = expr.value if isinstance(expr, syntax.Const) else MISSING
+            expr, value = caller._argument(argument)
             if value is not MISSING and not (name in assigned and is_number(value)):
                 expressions.known[name] = value
                 continue
@@ -191,23 +199,37 @@ class _FunctionParser:
             expressions.renamed[name] = name_resolution.unused(name, expressions.taken)
             held = syntax.Const(value) if expr is None else expr
             first.append(syntax.Assign(syntax.Name(expressions.renamed[name], loc=held.loc), held, loc=held.loc))
-        self._parameters = set(expressions.renamed.values())
-        for name in sorted(expressions.locals - expressions.renamed.keys()):
+        inner = self._function if isinstance(self._function, InnerFunction) else None
+        self._outside = {expressions.renamed[name] for name in given if name in expressions.renamed}
+        self._outside |= inner.names_around if inner else set()
+        for name in sorted(self._own_names - expressions.renamed.keys()):
             expressions.renamed[name] = name_resolution.unused(name, expressions.taken)
         return first
+
+    def _argument(self, argument: ast.expr | Default | Held) -> tuple[syntax.Expr | None, object]:
+        """Returns an argument of a call as an expression, and the value that it always has; None and MISSING where there is none."""
+        if isinstance(argument, Default):
+            return None, argument.value
+        if isinstance(argument, Held):
+            return argument.expr, MISSING
+        value = self.expressions.constant(argument)
+        if value is not MISSING:
+            return None, value
+        expr = self.expressions.expr(argument)
+        return expr, expr.value if isinstance(expr, syntax.Const) else MISSING
 
     def _params(self, args: ast.arguments) -> tuple[syntax.Param, ...]:
         for star, what in ((args.vararg, "*"), (args.kwarg, "**")):
             if star is not None:
                 raise self.expressions.error(star, f"a kernel cannot take {what}{star.arg}", "parameters with names", "PML-F014")
-        values = (*(self._function.__defaults__ or ()), *(self._function.__kwdefaults__ or {}).values())
+        function = self.expressions.scope.function
+        values = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         written = (*args.defaults, *(d for d in args.kw_defaults if d is not None))
         for value, node in zip(values, written):
             if not is_number(value) and not isinstance(value, np.ndarray):
                 accepted = "an int, float, bool, NumPy scalar or array"
                 raise self.expressions.error(node, "the default of a parameter must be a number or an array", accepted)
-        everything = (*args.posonlyargs, *args.args, *args.kwonlyargs)
-        return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in everything)
+        return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in parameters(args))
 
     def _name_loc(self, arg: ast.arg) -> Loc:
         loc = self._text.loc(arg)  # it includes the annotation
@@ -218,7 +240,8 @@ class _FunctionParser:
             if isinstance(stmt, (ast.Return, ast.Break, ast.Continue)):
                 what = type(stmt).__name__.lower()
                 raise self.expressions.error(after, f"this never runs: it stands after {what}", _STATEMENTS)
-        return tuple(made for stmt in stmts for made in self._stmt(stmt))
+        with self._definitions.block():
+            return tuple(made for stmt in stmts for made in self._stmt(stmt))
 
     def _stmt(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
         outer, self.expressions.before = self.expressions.before, []
@@ -251,6 +274,8 @@ class _FunctionParser:
         return ()
 
     def _made(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
+        if self._definitions.function_defined(stmt):
+            return ()
         match stmt:
             case ast.For():
                 return self._loops.loop(stmt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyml.errors import LanguageError
+from polyml.errors import LanguageError, NotAffineError
 from tests.frontend.refusals.case import Case
 
 CASES = [
@@ -24,13 +24,13 @@ kernel.py:2:12: error: a comprehension is neither a number nor an array
         "lambda inside",
         """
 def f(A):
-    g = lambda x: x
+    A[0] = lambda x: x
 """,
         LanguageError,
         """
-kernel.py:2:9: error: a lambda is neither a number nor an array
-          g = lambda x: x
-              ^^^^^^^^^^^
+kernel.py:2:12: error: a lambda is neither a number nor an array
+          A[0] = lambda x: x
+                 ^^^^^^^^^^^
   note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,
     ),
@@ -38,15 +38,15 @@ kernel.py:2:9: error: a lambda is neither a number nor an array
         "function inside",
         """
 def f(A):
-    def g():
+    def g(*x):
         pass
 """,
-        LanguageError,
+        NotAffineError,
         """
-kernel.py:2:5: error: a function inside a kernel is not part of the language
-          def g():
-          ^^^^^^^^
-  note: accepted: for, while, if, assignments, pass, break, continue and return
+kernel.py:2:12: error: a function inside a kernel that takes any arguments
+          def g(*x):
+                 ^
+  note: polyml compiles: functions inside of kernels that are inlined where they are called
 """,
     ),
     Case(

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.parsing.expression_parser import ExpressionParser
+from polyml.frontend.parsing.functions.inner_functions import Default, Held, InnerFunction, parameters
 from polyml.frontend.syntax import Stmt
 
 _VIEWS = ("transpose", "swapaxes", "flip", "expand_dims", "squeeze", "reshape", "ravel")
 
 
-@dataclass(frozen=True)
-class Default:
-    """A Default is the value that a parameter has where no argument is given."""
-
-    value: object
-
-
 def bound_arguments(
-    parser: ExpressionParser, call: ast.Call, function: FunctionType, args: ast.arguments
-) -> dict[str, ast.expr | Default]:
+    parser: ExpressionParser, call: ast.Call, function: FunctionType | InnerFunction, args: ast.arguments
+) -> dict[str, ast.expr | Default | Held]:
     """Returns what each parameter of a called function gets: arguments in the order of the call, and defaults behind them.
 
     args: the parameters of `function`
@@ -35,7 +28,7 @@ def bound_arguments(
     positional = [a.arg for a in (*args.posonlyargs, *args.args)]
     named = [a.arg for a in (*args.args, *args.kwonlyargs)]
     accepted = f"`{function.__name__}({ast.unparse(args)})`"
-    found: dict[str, ast.expr | Default] = {}
+    found: dict[str, ast.expr | Default | Held] = {}
     for position, argument in enumerate(call.args):
         if isinstance(argument, ast.Starred):
             raise parser.not_affine(argument, "unpacking with * is not static", "each argument written out")
@@ -48,15 +41,19 @@ def bound_arguments(
         if keyword.arg not in named or keyword.arg in found:
             raise parser.error(keyword, f"`{function.__name__}` does not take this", accepted)
         found[keyword.arg] = keyword.value
-    defaults = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
-    defaults |= function.__kwdefaults__ or {}
-    for parameter in (*positional, *(a.arg for a in args.kwonlyargs)):
+    defaults = function.defaults if isinstance(function, InnerFunction) else _defaults(function, positional)
+    for parameter in (each.arg for each in parameters(args)):
         if parameter in found:
             continue
         if parameter not in defaults:
             raise parser.error(call, f"`{function.__name__}` needs {parameter}", accepted)
-        found[parameter] = Default(defaults[parameter])
+        found[parameter] = defaults[parameter]
     return found
+
+
+def _defaults(function: FunctionType, positional: Sequence[str]) -> Mapping[str, Default]:
+    values = dict(zip(reversed(positional), reversed(function.__defaults__ or ()))) | (function.__kwdefaults__ or {})
+    return {name: Default(value) for name, value in values.items()}
 
 
 def assigned(function: ast.FunctionDef) -> set[str]:
