@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 
 from polyml import tracebacks
 from polyml.source import Loc
 
 _LONGEST = 1_500  # characters of a message or a note: whoever wrote more of what it repeats does not want it all back
+
+
+def python_exception(name: str) -> type[Exception] | None:
+    """Returns Python's own exception of a name, None where it has no such one.
+
+    >>> python_exception("ValueError"), python_exception("print")
+    (<class 'ValueError'>, None)
+    """
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, Exception) and found.__name__ == name else None
 
 
 class PolymlError(Exception):
@@ -74,13 +85,13 @@ class LanguageError(PolymlError):
     >>> import polyml
     >>> @polyml.kernel(fallback="error")
     ... def halved(n):
-    ...     assert n > 0
+    ...     global m
     ...     return n // 2
     >>> try:
     ...     halved(9)
     ... except polyml.LanguageError as problem:
     ...     print(problem.message)
-    assert is not part of the language
+    global is not part of the language
     """
 
 
@@ -342,7 +353,7 @@ class PolymlPerformanceWarning(UserWarning):
     >>> import warnings, numpy as np, polyml
     >>> @polyml.kernel
     ... def halved(n):
-    ...     assert n > 0
+    ...     global m
     ...     return n // 2
     >>> with warnings.catch_warnings(record=True) as found:
     ...     warnings.simplefilter("always")

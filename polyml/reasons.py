@@ -10,7 +10,7 @@ from __future__ import annotations
 REASONS = {
     "PML-F001": ("a while loop", "a condition of numbers, and elements that are copied in place of arrays that are exchanged"),
     "PML-F002": ("break, continue, or return in a loop", "as many results on each path, and elements that are copied in place of arrays that are exchanged"),
-    "PML-F003": ("try, raise, with or assert", "check before or behind the loops, in a statement of its own"),
+    "PML-F003": ("try, with, or an exception that is not Python's own with a constant text", "check before or behind the loops, in a statement of its own"),
     "PML-F004": ("a function, class, generator or lambda inside", "define functions outside: those of the module are inlined"),
     "PML-F005": ("a comprehension", "fill an array in a `for` loop over a range"),
     "PML-F006": ("a list, tuple, dict, set or string", "keep numbers in arrays, and pass the rest to the statements outside"),

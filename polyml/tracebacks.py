@@ -8,6 +8,7 @@ File "polyml/api/specialised.py", line 61: ...     polyml.errors.NotAffineError:
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import os
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, TracebackType
 from typing import TypeVar, cast
 
-from polyml.source import reader_name, whole_file
+from polyml.source import Loc, reader_name, whole_file
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _KERNELS = os.path.join(_OWN, "kernels") + os.sep  # are like a user's files
@@ -94,6 +95,23 @@ def _users(found: TracebackType | None) -> TracebackType | None:
         if not is_own(each.tb_frame.f_code.co_filename):
             kept = TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
     return kept
+
+
+def raised_at(error: Exception, loc: Loc | None, function: str) -> Exception:
+    """Returns an exception as if a line of the user's function had raised it.
+
+    loc: the line; None where it is not known
+    """
+    if loc is None:
+        return error
+    tree = ast.increment_lineno(ast.parse("raise error"), loc.line - 1)
+    code = compile(tree, loc.source.file, "exec").replace(co_name=function)
+    try:
+        exec(code, {"error": error})
+    except Exception as made:
+        own = made.__traceback__
+        return made.with_traceback(None if own is None else own.tb_next)
+    return error
 
 
 def guarded(function: _Function, taken: Callable[[object], object] | None = None) -> _Function:

@@ -18,7 +18,7 @@ class StatusCode:
     """A StatusCode is one of the numbers that a library's function returns.
 
     name: the end of its name in C: OUT_OF_MEMORY of GEMM_OUT_OF_MEMORY.
-    kind: "bounds", "shape", "range", "limit", "usual" (a call for which a kernel runs as plain Python), "memory", "overlap", "pointer", "sizes" or "number"; "" of 0.
+    kind: "bounds", "shape", "range", "limit", "usual" (a call for which a kernel runs as plain Python), "raise" (one that raises), "memory", "overlap", "pointer", "sizes" or "number"; "" of 0.
     text: what went wrong, for people.
     """
 
@@ -49,7 +49,14 @@ _OWN = (
     StatusCode(POINTER, "POINTER", "pointer", "a pointer is null, or no multiple of its element's size; nothing is written"),
     StatusCode(SIZES, "SIZES", "sizes", "a size is negative, or an array would have 2**63 bytes or more; nothing is written"),
 )  # fmt: skip
-_NAMES = {"bounds": "OUT_OF_BOUNDS", "shape": "NEGATIVE_SHAPE", "range": "RANGE", "limit": "LIMIT", "usual": "UNUSUAL"}
+_NAMES = {
+    "bounds": "OUT_OF_BOUNDS",
+    "shape": "NEGATIVE_SHAPE",
+    "range": "RANGE",
+    "limit": "LIMIT",
+    "usual": "UNUSUAL",
+    "raise": "RAISE",
+}
 
 
 def codes(checks: Sequence[CheckRecord], has_regions: bool = False) -> tuple[StatusCode, ...]:
@@ -60,7 +67,10 @@ def codes(checks: Sequence[CheckRecord], has_regions: bool = False) -> tuple[Sta
     done = StatusCode(0, "OK", "", "ok")
     found = [StatusCode(n, f"{_NAMES[c.kind]}_{n}", c.kind, _text(c)) for n, c in enumerate(checks, 1)]
     region = StatusCode(
-        REGION, "IN_A_REGION", "region", "an index is out of bounds, or an integer is divided by zero; what ran before is written"
+        REGION,
+        "IN_A_REGION",
+        "region",
+        "an index is out of bounds, an integer is divided by zero, or the source raises; what ran before is written",
     )
     return (done, *found, *_OWN, *([region] if has_regions else []))
 
@@ -75,6 +85,8 @@ def _text(check: CheckRecord) -> str:
         return f"a Python integer does not fit: `{check.what}`{end}"
     if check.kind == "limit":
         return f"`{check.what}` is too great for loops in 64 bits{end}"
+    if check.kind == "raise":
+        return f"it is {check.what}{end}"
     if check.kind == "usual":
         return f"there is {check.what}, for which plain Python would run{end}"
     return f"dimension {check.dim} of `{check.what}` is negative{end}"

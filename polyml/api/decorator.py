@@ -274,21 +274,29 @@ class Kernel(Explorable, Explained, Reported):
         """
         if (chosen, status) in self._left_by_data and all(map(is_exact, values)):
             self._hot, self.compiled = NO_ENTRY, False  # the next call says whether it is compiled
-            positional, named = self._passed(values)
-            return self._as_python.run(self.py_func, positional, named)
+            return self._run_plainly(values)
         return self._failed(chosen, status, self._arguments(values))
+
+    def _run_plainly(self, values: Sequence[object]):
+        """Runs the function as plain Python, all of it, and returns its result."""
+        positional, named = self._passed(values)
+        return self._as_python.run(self.py_func, positional, named)
 
     def _failed(self, chosen: Specialisation, status: int, given: tuple[CallArgument, ...]):
         """Raises the error for the number `status` that machine code returned. Where only plain Python can decide whether there is
         one, runs the function as plain Python and returns its result.
         """
         artifact, values = chosen.made, {a.name: a.value for a in given}
+        check = artifact.checks[status - 1] if 0 < status <= len(artifact.checks) else None
+        if check is not None and check.kind == "raise":
+            self._hot, self.compiled = NO_ENTRY, False
+            return originals(self._run_plainly([for_python(a) for a in given]), given)
         with alone():  # it asks isl
             error = bounds_errors.failure(artifact, status, values)
-        check = artifact.checks[status - 1] if 0 < status <= len(artifact.checks) else None
-        if status in PYTHON_DECIDES or check is not None and check.may:
+        if isinstance(error, PolymlError) and (status in PYTHON_DECIDES or check is not None and check.may):
             self._left_by_data.add((chosen, status))
             return self._run_refused(given, bounds_errors.left_to_python(error, check), decided=False)
+        self.compiled, self._python_reason = True, ""
         raise error
 
     def _run_refused(self, given: tuple[CallArgument, ...], problem: PolymlError, decided: bool = True):

@@ -80,7 +80,9 @@ class _Legal:
         self._filled = self._facts.intersect(polyhedra.parameters_at_least(dict.fromkeys(self.names, 1)))
         kinds = ("bounds", "range", "shape")
         self._violated = [
-            c.violated for c in scop.checks if c.kind in kinds or c.kind == "usual" and c.what != "a size of another form"
+            c.violated
+            for c in scop.checks
+            if c.kind in kinds or c.kind in ("usual", "raise") and c.what != "a size of another form"
         ]
 
     def near(self, wanted: Mapping[str, int]) -> Sizes | None:

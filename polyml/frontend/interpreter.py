@@ -16,6 +16,7 @@ inference or with the compiler, since it is what they are tested against.
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -121,6 +122,8 @@ class _Interpreter:
                         raise
             case syntax.Leave():
                 raise _Left(stmt.label)
+            case syntax.Raise():
+                raise getattr(builtins, stmt.exception)(*stmt.args)
             case syntax.If():
                 condition = bool(self._expr(stmt.condition))
                 yield from self._control(path, point)

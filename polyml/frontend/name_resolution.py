@@ -199,6 +199,9 @@ def not_static(stmt: syntax.Stmt) -> NotAffineError:
         return NotAffineError(
             "a while loop is not static control", loc=stmt.loc, notes=["polyml compiles: `for i in range(...)`"], code="PML-F001"
         )
+    if isinstance(stmt, syntax.Raise):
+        note = "polyml compiles: conditions that sizes and integer arguments decide"
+        return NotAffineError("raise is not static control", loc=stmt.loc, notes=[note], code="PML-F003")
     leave = next((s for s in statements((stmt,)) if isinstance(s, syntax.Leave)), stmt)
     word = leave.label.strip("_").rstrip("0123456789.") if isinstance(leave, syntax.Leave) else "break"
     if word == "return":

@@ -153,6 +153,8 @@ class ReachingDefinitions:
                 return _Outcome(_joined(body.falls, body.leaves.get(stmt.label)), others)
             case syntax.Leave():
                 return _Outcome(None, {stmt.label: {}})
+            case syntax.Raise():
+                return _Outcome(None)
         return _Outcome({})
 
     def _loop(self, body: _Outcome, runs: bool, variable: Mapping[str, Definition]) -> _Outcome:

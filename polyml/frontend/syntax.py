@@ -1,7 +1,7 @@
 """The grammar of the accepted language, on one page.
 
     kernel  = Kernel(name, params, body)
-    stmt    = For | While | If | Block | Leave | Assign | Alloc | Require | Return
+    stmt    = For | While | If | Block | Leave | Raise | Assign | Alloc | Require | Return
     expr    = Const | Name | Shape | Subscript | Unary | Binary | Compare | Logical | IfExp | Call | Cast
     arrays  = Part | Function, and a Name or a Subscript that stands for an array
 
@@ -254,6 +254,18 @@ class Leave(Located):
     label: str
 
 
+@dataclass(frozen=True)
+class Raise(Located):
+    """A Raise ends the call with an exception, after what was written before it.
+
+    exception: the name of the class, one of Python's own
+    args: the texts that it is made of, often one
+    """
+
+    exception: str
+    args: tuple[str, ...]
+
+
 Target = Union[Name, Subscript, Part]  # what is assigned: a local number, an element, an array or a part of one
 
 
@@ -358,7 +370,7 @@ class ArrayName(Expr):
     name: str
 
 
-Stmt = Union[For, While, If, Block, Leave, Assign, Alloc, Require, Return]
+Stmt = Union[For, While, If, Block, Leave, Raise, Assign, Alloc, Require, Return]
 
 
 @dataclass(frozen=True)

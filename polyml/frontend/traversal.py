@@ -86,7 +86,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (stmt.start, stmt.stop)
         case syntax.If() | syntax.While():
             return (stmt.condition,)
-        case syntax.Block() | syntax.Leave():
+        case syntax.Block() | syntax.Leave() | syntax.Raise():
             return ()
         case syntax.Assign(target=syntax.Subscript() | syntax.Part() as target):
             return (stmt.value, *operands(target))
@@ -153,7 +153,7 @@ def _mapped(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return dataclasses.replace(stmt, start=change(stmt.start), stop=change(stmt.stop))
         case syntax.If() | syntax.While():
             return dataclasses.replace(stmt, condition=change(stmt.condition))
-        case syntax.Block() | syntax.Leave():
+        case syntax.Block() | syntax.Leave() | syntax.Raise():
             return stmt
         case syntax.Assign():
             target = stmt.target if isinstance(stmt.target, syntax.Name) else as_target(change(stmt.target))

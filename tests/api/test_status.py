@@ -39,7 +39,7 @@ def tried(A):
 
 def checked(A):
     if A[0] > 7:
-        raise ValueError("seven")
+        raise ValueError(f"{A[0]}")
 
 
 def inner(A):

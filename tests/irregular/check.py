@@ -123,6 +123,10 @@ def _of_calls(wanted: Ran, got: Ran, is_strict: bool) -> str:
 
 def _of_errors(wanted: Ran, got: Ran) -> str:
     """Returns the difference of what was raised: what the kernel raises may be a subclass of Python's type."""
+    if type(wanted.error) is type(got.error) and wanted.error.args == got.error.args:
+        return ""
+    if isinstance(wanted.error, AssertionError | RuntimeError) or str(wanted.error) == "refused":  # what programs raise
+        return f"raised {got.error!r:.300}, Python {wanted.error!r}"
     of = next((kind for kind in RAISED if type(wanted.error) is kind), None)
     return "" if of and isinstance(got.error, of) else f"raised {got.error!r:.300}, Python {wanted.error!r}"
 

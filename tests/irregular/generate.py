@@ -105,7 +105,7 @@ def features(source: str) -> set[str]:
                 found.add("while True")
             case ast.While():
                 found |= {"while"} | ({"while on elements"} if _subscripts(node.test) else set())
-            case ast.Break() | ast.Continue():
+            case ast.Break() | ast.Continue() | ast.Raise() | ast.Assert():
                 found.add(type(node).__name__.lower())
             case ast.For(iter=ast.Call(args=bounds)):
                 found |= {"bounds from data"} if any(map(_subscripts, bounds)) else set()

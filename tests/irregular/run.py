@@ -19,6 +19,8 @@ RAISED = (
     ValueError,
     OverflowError,
     UnboundLocalError,
+    AssertionError,
+    RuntimeError,
 )  # what is compared; a TypeError is a wrong program
 
 

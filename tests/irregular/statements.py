@@ -125,6 +125,16 @@ def leave(w: Writer) -> None:
             w.emit("break" if form < 0.6 else "continue")
 
 
+def refuse(w: Writer) -> None:
+    """Writes a condition on data under which the call ends with an exception, which few calls meet."""
+    text = condition(w)
+    if w.chance(0.5):
+        w.emit(f"assert not ({text} and {condition(w)} and {condition(w)}), 'broken'")
+    else:
+        with w.block(f"if {text} and {condition(w)} and {condition(w)}:"):
+            w.emit(w.pick("raise ValueError('refused')", "raise RuntimeError"))
+
+
 def returned(w: Writer) -> str:
     """Returns what a return gives: as many values as each other one, of the same kinds."""
     texts = []
@@ -234,5 +244,5 @@ def _joinable(w: Writer, cursor: str) -> str:
 
 
 _PLAIN = (store, store, store, update, update, update, carried, carried, flag, swap, new_index)
-_SIMPLE = (*_PLAIN, local, computed_row, leave, leave)
+_SIMPLE = (*_PLAIN, *_PLAIN, local, local, computed_row, computed_row, leave, leave, leave, leave, refuse)
 _LOOPS = (over_rows, over_rows, over_rows, over_entries, over_entries, counted, while_below, while_below, while_steps)

@@ -43,7 +43,7 @@ def test_a_program_is_the_same_always_and_its_script_runs(capsys):
 def test_programs_have_all_constructs():
     found = set().union(*(features(program(seed).source) for seed in range(300)))
     assert found >= {
-        "while", "while True", "while on elements", "break", "continue", "for else", "while else", "return in a loop",
+        "while", "while True", "while on elements", "break", "continue", "raise", "assert", "for else", "while else", "return in a loop",
         "bounds from data", "step not 1", "gather", "nested gather", "scatter", "gather in a matrix", "swap", "elif",
         "carried scalar", "zeros", "empty", "min", "max", "abs", "sqrt", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor",
         "LShift", "RShift", "chained comparison", "BoolOp", "Not", "loops in each other", "loop variable read after",

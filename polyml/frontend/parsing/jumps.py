@@ -13,14 +13,17 @@ a return leaves a Block.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from polyml.errors import NotAffineError
+from polyml.errors import NotAffineError, python_exception
 from polyml.frontend import syntax, traversal
+from polyml.frontend.captures import MISSING
 from polyml.frontend.name_resolution import left, statements
+from polyml.frontend.parsing.names import NameLookup
 from polyml.frontend.syntax import Stmt
 from polyml.source import Loc
 
@@ -94,6 +97,56 @@ class Exit:
     loc: Loc | None
 
 
+def raised(names: NameLookup, stmt: ast.Raise) -> syntax.Raise:
+    """Returns what `raise` becomes.
+
+    names: what the names of the function stand for
+    Raises NotAffineError for exceptions that are not Python's own, and where their text is not a constant.
+    """
+    call = stmt.exc
+    made, args = (call.func, tuple(call.args)) if isinstance(call, ast.Call) else (call, ())
+    found = MISSING if made is None else names.value(made)
+    constants = [names.constant(each) for each in args]
+    texts = tuple(each for each in constants if isinstance(each, str))
+    is_named = isinstance(call, ast.Call) and bool(call.keywords)
+    if (
+        stmt.cause is not None
+        or is_named
+        or len(texts) < len(args)
+        or not isinstance(found, type)
+        or not _is_exception(found, texts)
+    ):
+        raise names.not_affine(
+            stmt,
+            f"`{ast.unparse(stmt)}` is not raised by compiled code",
+            'Python\'s own exceptions with constant texts, `raise ValueError("...")`',
+        )
+    return syntax.Raise(found.__name__, texts, loc=names.text.loc(stmt))
+
+
+def _is_exception(found: type, texts: Sequence[object]) -> bool:
+    """Returns whether a value is a class of Python's own exceptions that can be made of these texts."""
+    if python_exception(found.__name__) is not found:
+        return False
+    try:
+        found(*texts)
+    except TypeError:
+        return False
+    return True
+
+
+def asserted(names: NameLookup, stmt: ast.Assert) -> syntax.Raise:
+    """Returns what `assert` raises where its condition does not hold.
+
+    names: what the names of the function stand for
+    Raises NotAffineError where the text is not a constant.
+    """
+    text = "" if stmt.msg is None else names.constant(stmt.msg)
+    if not isinstance(text, str):
+        raise names.not_affine(stmt, f"the text of `{ast.unparse(stmt)}` is not a constant", '`assert n > 0, "..."`')
+    return syntax.Raise("AssertionError", () if stmt.msg is None else (text,), loc=names.text.loc(stmt))
+
+
 def single_exit(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | None:
     """Returns a function's body with one return at its end, or None if it never returns.
 
@@ -133,6 +186,8 @@ def _in_branches(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[
     for position, stmt in enumerate(body):
         if isinstance(stmt, syntax.Return):
             return (*made, *_assigned(stmt, names)), True
+        if isinstance(stmt, syntax.Raise):
+            return (*made, stmt), True
         if not any(isinstance(inner, syntax.Return) for inner in statements((stmt,))):
             made.append(stmt)
             continue
@@ -176,7 +231,7 @@ def _with_jumps(body: tuple[Stmt, ...], names: tuple[str, ...], label: str) -> t
 def _always_returns(body: Sequence[Stmt]) -> bool:
     """Returns whether the end of a block is never reached, as far as its last statement tells."""
     match body[-1] if body else None:
-        case syntax.Return() | syntax.Leave():
+        case syntax.Return() | syntax.Leave() | syntax.Raise():
             return True
         case syntax.If(then=then, orelse=orelse):
             return _always_returns(then) and _always_returns(orelse)

@@ -10,7 +10,7 @@ Python's `ast` is known in this folder and in `frontend.regions` alone. Decision
   constant of any kind (None, text, a function) is that constant, so that `if bias is None` is decided here.
 * A function inside of the kernel is a known value of its name. It is inlined too, and the names of the kernel that it reads mean what
   they mean where it is called.
-* `break`, `continue` and a `return` in a loop leave Blocks (`jumps`).
+* `break`, `continue` and a `return` in a loop leave Blocks (`jumps`); `assert` is a `raise` under a condition.
 * A loop over something that is neither a range nor an array, and NumPy functions that are not known are legal Python that is not
   affine: NotAffineError. What is outside the language altogether is a LanguageError.
 """
@@ -40,7 +40,7 @@ from polyml.frontend.parsing.for_loops import ForLoopParser
 from polyml.frontend.parsing.functions import inlining
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
 from polyml.frontend.parsing.functions.inner_functions import Default, Held, InnerFunction, parameters
-from polyml.frontend.parsing.jumps import Jumps, single_exit
+from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
@@ -237,7 +237,7 @@ class _FunctionParser:
 
     def _body(self, stmts: Sequence[ast.stmt]) -> tuple[syntax.Stmt, ...]:
         for stmt, after in itertools.pairwise(stmts):
-            if isinstance(stmt, (ast.Return, ast.Break, ast.Continue)):
+            if isinstance(stmt, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
                 what = type(stmt).__name__.lower()
                 raise self.expressions.error(after, f"this never runs: it stands after {what}", _STATEMENTS)
         with self._definitions.block():
@@ -293,6 +293,10 @@ class _FunctionParser:
                 return (self._return(stmt),)
             case ast.While():
                 return self._while(stmt)
+            case ast.Raise():
+                return (raised(self.expressions, stmt),)
+            case ast.Assert():
+                return self._assert(stmt)
             case ast.Break() | ast.Continue():
                 return (self._jumps.leave(type(stmt).__name__.lower(), self._text.loc(stmt)),)
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
@@ -320,6 +324,13 @@ class _FunctionParser:
         then, orelse = self._body(stmt.body), self._body(stmt.orelse)
         self._assignments.branches -= 1
         return (syntax.If(condition, then, orelse, loc=condition.loc),)
+
+    def _assert(self, stmt: ast.Assert) -> Sequence[syntax.Stmt]:
+        end, condition = asserted(self.expressions, stmt), self.expressions.expr(stmt.test)
+        known = constant(condition)
+        if known is not MISSING:
+            return () if known else (end,)
+        return (syntax.If(syntax.Unary("not", condition, loc=condition.loc), (end,), loc=condition.loc),)
 
     def _while(self, stmt: ast.While) -> Sequence[syntax.Stmt]:
         loc, (condition, before) = self._text.loc(stmt, stmt.test), self._test(stmt.test)

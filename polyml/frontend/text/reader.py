@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyml.dtypes import DType
+from polyml.errors import python_exception
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr, Kernel, Stmt
 from polyml.frontend.text import constants
@@ -18,7 +19,7 @@ from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 
 _STEP = len(INDENT)
 _PARTS = ("real", "imag")
-_STATEMENT = "a statement: for, while, if, block, leave, alloc, require, return, pass or an assignment"
+_STATEMENT = "a statement: for, while, if, block, leave, raise, alloc, require, return, pass or an assignment"
 _DEEPEST = 50  # how deep statements may be nested
 
 
@@ -104,6 +105,8 @@ class _Reader:
             stmt = self._block(line, indent)
         elif line.accepts("leave"):
             stmt = self._leave(line)
+        elif line.accepts("raise"):
+            stmt = _raise(line)
         elif line.accepts("alloc"):
             stmt = self._alloc(reader)
         elif line.accepts("require"):
@@ -359,3 +362,12 @@ class _Reader:
         stop = None if line.is_at(":", ",", "]") else reader.expr()
         step = line.integer("a step") if line.accepts(":") else 1
         return syntax.Slice(start, stop, step, loc=line.loc(token))
+
+
+def _raise(line: Line) -> syntax.Raise:
+    token, name, args = line.token, line.name("one of Python's exceptions"), []
+    if not python_exception(name):
+        raise line.wrong("one of Python's exceptions", token)
+    while line.accepts(","):
+        args.append(line.string())
+    return syntax.Raise(name, tuple(args))

@@ -151,6 +151,8 @@ class _Writer:
                 return f"block {quoted(stmt.label)}:"
             case syntax.Leave():
                 return f"leave {quoted(stmt.label)}"
+            case syntax.Raise():
+                return " ".join(("raise", ", ".join((quoted(stmt.exception), *map(string, stmt.args)))))
             case syntax.Assign():
                 flags = "".join(f"{flag} " for flag in FLAGS if getattr(stmt, flag))
                 return f"{flags}{written(stmt.target)} = {written(stmt.value)}"

@@ -118,7 +118,7 @@ class _KernelInference(ExpressionInference):
                 return dataclasses.replace(stmt, condition=condition, body=self._body(stmt.body, inside))
             case syntax.Block():
                 return dataclasses.replace(stmt, body=self._body(stmt.body, state))
-            case syntax.Leave():
+            case syntax.Leave() | syntax.Raise():
                 return stmt
             case syntax.Assign(target=syntax.Name() as name):
                 return self._assign_name(stmt, name)

@@ -181,16 +181,19 @@ def number(name: str, arguments: Mapping[str, object]) -> object:
 class Failure:
     """A Failure is a place in a Region at which an instance may end the call with an error.
 
-    kind: "index" (IndexError: an index that no element has) or "zero" (ZeroDivisionError: a Python int is divided by zero)
-    what: the access or quotient as it is written
+    kind: "index" (IndexError: an index that no element has), "zero" (ZeroDivisionError: a Python int is divided by zero) or "raise"
+        (`raise` or `assert`)
+    what: the access or quotient as it is written; the name of the exception that is raised, one of Python's own
     array: the user's name of the array, "" for a quotient
-    dim: the dimension that the index is of
+    dim: the dimension that the index is of; the line of a `raise`
+    args: what the exception is made of
     """
 
     kind: str
     what: str
     array: str = ""
     dim: int = 0
+    args: tuple[str, ...] = ()
     loc: Loc | None = field(default=None, compare=False)
 
 

@@ -156,12 +156,14 @@ class Requirement:
 
     around: these loops and guards, outermost first, without their bodies
     what: what is wrong with a call that violates it, for messages, such as "a size or number that is not the one compiled for"
+    kind: of its check: "usual", or "raise" where the source raises in a call that violates it
     """
 
     around: tuple[Loop | Guard, ...]  # outermost first, without their bodies
     condition: Condition
     what: str
     loc: Loc | None = field(default=None, compare=False)
+    kind: str = "usual"
 
 
 @dataclass(frozen=True)

@@ -285,7 +285,7 @@ def _array_text(array: Array) -> str:
 
 def _check_text(check: Check) -> str:
     where = f"{check.loc}: " if check.loc else ""
-    outcome = "runs as Python" if check.kind == "usual" else f"{check.kind} error"
+    outcome = "runs as Python" if check.kind in ("usual", "raise") else f"{check.kind} error"
     return f"{where}{check.what}: {outcome} when {_braces(check.violated)}"
 
 

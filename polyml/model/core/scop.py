@@ -203,8 +203,8 @@ class Check:
     """A Check is a condition that is tested once at entry, before anything is written.
 
     kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold), "shape" (ValueError: a
-        negative dimension), "limit" (an integer argument beyond what loops are computed with), or "usual" (calls that break it run
-        in another form of the kernel)
+        negative dimension), "limit" (an integer argument beyond what loops are computed with), "usual" (calls that break it run
+        in another form of the kernel), or "raise" (calls that break it run as plain Python, which raises what the source does)
     violated: { : N > M }, the parameters of calls that break it
     instances: [N, M] -> { S[i] : ... }, the instances that break it, from which the message takes one
     what: what is checked, for the message
@@ -224,6 +224,11 @@ class Check:
     subscript: isl.PwAff | None = None
     size: isl.PwAff | None = None
     loc: Loc | None = field(default=None, compare=False)
+
+
+def raise_failure(stmt: syntax.Raise) -> Failure:
+    """Returns the failure of a `raise` or `assert` in a region."""
+    return Failure("raise", stmt.exception, dim=0 if stmt.loc is None else stmt.loc.line, args=stmt.args, loc=stmt.loc)
 
 
 def division_failure(quotient: syntax.Binary) -> Failure:
@@ -282,13 +287,14 @@ class Scop:
                 found |= dict.fromkeys(self.failure(node, dim) for dim in range(len(node.indices)))
             if isinstance(node, syntax.Binary) and node.op in ("//", "%") and node.dtype == PYINT:
                 found[division_failure(node)] = None
-        return tuple(found)
+        raised = (stmt for region in regions for stmt in statements(region.body) if isinstance(stmt, syntax.Raise))
+        return (*found, *(each for each in dict.fromkeys(map(raise_failure, raised)) if each not in found))
 
     def failure(self, element: syntax.Subscript, dim: int) -> Failure:
         """Returns the failure of an index of an element in a region."""
         array = self.arrays[element.array]
         text = element.loc.text if element.loc is not None else array.source_name
-        return Failure("index", text, array.source_name, dim, element.loc)
+        return Failure("index", text, array.source_name, dim, loc=element.loc)
 
     @cached_property
     def times(self) -> dict[str, isl.Map]:

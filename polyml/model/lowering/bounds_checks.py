@@ -128,8 +128,8 @@ def _requirement(requirement: Requirement, top: IterationContext, found: _CheckC
     outside = _instances(here, [af.negate(requirement.condition)])
     if outside is None:
         return
-    check = _check(here, outside, kind="usual", what=requirement.what, may=True, loc=requirement.loc)
-    found.add(check, ("usual",))
+    check = _check(here, outside, kind=requirement.kind, what=requirement.what, may=True, loc=requirement.loc)
+    found.add(check, (requirement.kind,))
 
 
 def _walk(body: tuple[Node, ...], nest: Nest, context: IterationContext, found: _CheckCollector) -> None:

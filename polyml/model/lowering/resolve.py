@@ -210,12 +210,15 @@ class _NestBuilder:
         condition = self._values.truth(stmt.condition)
         if not isinstance(condition, Truth):
             raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[BOUND_NOTE], code="PML-F030")
-        if condition.formula == af.TRUE:
+        self._add_requirement(condition.formula, stmt.what, stmt.loc)
+
+    def _add_requirement(self, formula: Condition, what: str, loc: Loc | None, kind: str = "usual") -> None:
+        if formula == af.TRUE:
             return
-        around, used = tuple(self._around), condition.formula.names
+        around, used = tuple(self._around), formula.names
         if all(isinstance(node, Loop) and node.iterator not in used for node in around):
             around = ()  # tested once, also in a call in which the loops do not run
-        self._requirements.append(Requirement(around, condition.formula, stmt.what, stmt.loc))
+        self._requirements.append(Requirement(around, formula, what, loc, kind))
 
     def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> Assign:
         """Returns an assignment, and records what the assigned local scalar equals from now on.
@@ -273,7 +276,8 @@ class _NestBuilder:
         test = self._values.truth(stmt.condition)
         if isinstance(test, Truth):
             if self._has_few_quotients(test.formula):
-                return self._affine_if(test.formula, stmt, scope)
+                passed = self._raised(test.formula, stmt) if scope.predicate is None else None
+                return self._affine_if(test.formula, passed or stmt, scope)
             self._count_condition(stmt.condition)
             return self._data_if(explicit(test.formula, BOOL), stmt, scope)
         first, rest, op = leading_truths(test)
@@ -287,6 +291,18 @@ class _NestBuilder:
         decided = Guard(af.negate(inside), self._block(branch, scope))
         self._values.env = _merged(None, after_data, self._values.env)
         return (data, decided) if decided.body else (data,)
+
+    def _raised(self, formula: Condition, stmt: syntax.If) -> syntax.If | None:
+        """Returns an `if` without its branch that raises, where it has one; calls in which that runs are left to Python at entry.
+
+        formula: the condition, which arguments and loop variables decide
+        """
+        for body, raises in ((stmt.then, formula), (stmt.orelse, af.negate(formula))):
+            if body and isinstance(body[0], syntax.Raise):
+                what = f"a call that raises {body[0].exception}"
+                self._add_requirement(af.negate(raises), what, body[0].loc, "raise")
+                return replace(stmt, then=()) if body is stmt.then else replace(stmt, orelse=())
+        return None
 
     def _count_condition(self, condition: syntax.Expr) -> None:
         self._conditions += 1

@@ -20,7 +20,7 @@ from polyml.source import Loc
 
 OPERATIONS = 20_000_000  # of isl, to read a text
 _STEP = len(INDENT)
-_CHECKS = ("bounds", "range", "shape", "limit", "usual")
+_CHECKS = ("bounds", "range", "shape", "limit", "usual", "raise")
 
 
 def parse(text: str, file: str = "<text>") -> Scop:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from polyml import tracebacks
 from polyml.errors import (
     BoundsError,
     CompileError,
@@ -12,6 +13,7 @@ from polyml.errors import (
     PolymlOverflowError,
     PolymlValueError,
     PolymlZeroDivisionError,
+    python_exception,
 )
 from polyml.model.core import call_interface
 from polyml.model.core.call_interface import Failure, Status
@@ -23,8 +25,8 @@ _PARTLY_WRITTEN = "its arrays may be partly written"
 _ISL_OPERATIONS = 2_000_000
 
 
-def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> PolymlError:
-    """Returns the error that tells the user of a status other than 0, which a kernel returned.
+def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> Exception:
+    """Returns the error that tells the user of a status other than 0, which a kernel returned: one of polyml, or the one of a `raise`.
 
     arguments: those of the call, by parameter name.
     """
@@ -32,7 +34,11 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
         return violation(artifact.checks[status - 1], sizes(artifact, arguments))
     in_region = call_interface.failure(status)
     if in_region is not None and in_region[0] < len(artifact.failures):
-        return _of_region(artifact.failures[in_region[0]], in_region[1], arguments)
+        place = artifact.failures[in_region[0]]
+        raised = python_exception(place.what) if place.kind == "raise" else None
+        if raised is not None:
+            return tracebacks.raised_at(raised(*place.args), place.loc, artifact.name)
+        return _of_region(place, in_region[1], arguments)
     name = f"`{artifact.name}`"
     if status == Status.OUT_OF_MEMORY:
         return PolymlMemoryError(f"{name} found no memory for its temporaries")
@@ -112,7 +118,7 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
         return PolymlOverflowError(f"{value} does not fit: `{check.what}`", loc=check.loc, notes=notes)
     if check.kind == "limit":
         return PolymlOverflowError(f"`{check.what}` is too great for loops in 64 bits")
-    if check.kind == "usual":
+    if check.kind in ("usual", "raise"):
         return PolymlValueError(f"there is {check.what}", loc=check.loc, notes=notes)
     size = "" if values.size is None else f": {values.size}"
     return PolymlValueError(f"dimension {check.dim} of `{check.what}` is negative{size}", loc=check.loc, notes=notes)

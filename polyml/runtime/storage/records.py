@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from polyml.errors import python_exception
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult
 from polyml.reading.input_limits import shown
@@ -25,7 +26,7 @@ class CheckRecord:
     A kernel that returns the status k > 0 failed at checks[k - 1] of its artifact.
 
     kind: "bounds" (of an index), "shape" (a negative extent), "range" (an int that does not fit its element type), "limit" (an
-        integer argument too large to compute with), or "usual" (the code is not for such calls, but other code is).
+        integer argument too large to compute with), "usual" (the code is not for such calls, but other code is), or "raise" (plain Python, in which such calls raise, runs them).
     what: the access or the size that is tested, as messages have it.
     violated: { : N > M }, the parameters for which the test fails.
     instances: [N, M] -> { S[i] : ... }, the instances at fault.
@@ -169,7 +170,10 @@ def failure_from_json(given: object) -> Failure:
     """Returns the failure that `failure_to_json` wrote. Raises ValueError for any other data."""
     data = only(given, _FAILURE)
     kind, what, array = (text_of(data[name]) for name in ("kind", "what", "array"))
-    return Failure(kind, what, array, count_of(data["dim"]), optional_of(_loc_from_json, data["loc"]))
+    if kind == "raise" and not python_exception(what):
+        raise ValueError(f"the name of one of Python's exceptions is expected, not {what:.40}")
+    args, loc = tuple_of(text_of, data["args"]), optional_of(_loc_from_json, data["loc"])
+    return Failure(kind, what, array, count_of(data["dim"]), args, loc)
 
 
 def failure_to_json(failure: Failure) -> dict:

@@ -128,14 +128,14 @@ kernel.py:2:5: error: try is not part of the language
         "assert",
         """
 def f(A):
-    assert A[0] > 0
+    assert A[0] > 0, A[0]
 """,
-        LanguageError,
+        NotAffineError,
         """
-kernel.py:2:5: error: assert is not part of the language
-          assert A[0] > 0
-          ^^^^^^^^^^^^^^^
-  note: accepted: for, while, if, assignments, pass, break, continue and return
+kernel.py:2:5: error: the text of `assert A[0] > 0, A[0]` is not a constant
+          assert A[0] > 0, A[0]
+          ^^^^^^^^^^^^^^^^^^^^^
+  note: polyml compiles: `assert n > 0, "..."`
 """,
     ),
     Case(

@@ -321,7 +321,7 @@ WRONG = {
     ),
     BODY + "   A[0] = n\n": (
         "t.kernel:3:4: error: the line is indented by 3 spaces\n         A[0] = n\n         ^\n"
-        "  note: expected a statement: for, while, if, block, leave, alloc, require, return, pass or an assignment, indented by 4"
+        "  note: expected a statement: for, while, if, block, leave, raise, alloc, require, return, pass or an assignment, indented by 4"
     ),
     BODY + "    A[0] = %0\n": (
         "t.kernel:3:13: error: there is no part %0\n          A[0] = %0\n                  ^\n  note: parts above: none"

@@ -142,7 +142,7 @@ WRONG = [
     ("value (A.0", "value (A.7", "there is no `A.7`", "expected a read or an argument that is a number: A.0, A.1, n"),
     ("read A.1", "read A.0", "there are two reads `A.0`", "expected names that differ, such as `A.0` and `A.1`"),
     ("- A.1)*0.5", "- A.1)*", "the line ends too early", "expected an expression"),
-    ("check bounds", "check bonds", "`bonds` cannot stand here", "expected `bounds` or `range` or `shape` or `limit` or `usual`"),
+    ("check bounds", "check bonds", "`bonds` cannot stand here", "expected `bounds` or `range` or `shape` or `limit` or `usual` or `raise`"),
     ("f64[{floor", "f64[B_7, {floor", "there is no parameter `B_7`", "parameters: A_0, B_0, n"),
     (" at ", " at 9/", "the text has no source 9", "expected `source` with its lines at the end of the text"),
     ("domain: ", "domian: ", "there is no schedule tree below", "expected `domain:` and `child:`, as isl prints them"),

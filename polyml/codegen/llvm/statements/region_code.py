@@ -17,7 +17,7 @@ from polyml.codegen.llvm.statements.locations import AccessLocations
 from polyml.codegen.llvm.statements.region_values import RegionValues
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
-from polyml.model.core.scop import Statement
+from polyml.model.core.scop import Statement, raise_failure
 
 _FAR = 2**56  # beyond the bounds of loops whose indices are tested before they begin
 
@@ -60,6 +60,9 @@ class RegionEmitter:
                 self._block(stmt.body)
                 self._ends = outer
                 self._go(end)
+            case syntax.Raise():
+                self._body.fail(str(self._body.module.failure(raise_failure(stmt))))
+                self._begin(self._fn.block("never"))
             case syntax.Leave():
                 self._fn.jump(self._ends[stmt.label])
                 self._begin(self._fn.block("never"))

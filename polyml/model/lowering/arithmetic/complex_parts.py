@@ -106,7 +106,7 @@ class _ComplexSplitter:
                 self._while(stmt)
             case syntax.Block():
                 self._out.append(dataclasses.replace(stmt, body=self._block(stmt.body)))
-            case syntax.Leave():
+            case syntax.Leave() | syntax.Raise():
                 self._out.append(stmt)
             case syntax.If():
                 condition = self._real(stmt.condition)
