@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from polyml import config
+from polyml.api.calls import constants
 from polyml.api.calls.call_arguments import exact_types, for_python, originals, types_of
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python, may_be_refused
@@ -88,6 +89,7 @@ class Kernel(Explorable, Explained, Reported):
         super().__init__(function, settings, given, target)
         self._simulation: ArraySimulation | None = None  # the last call, where the target is an array
         self._recent: tuple[Hot, ...] = ()
+        self._by_constants: dict[str, Kernel] = {}  # this function for arguments that are compiled as constants, by their text
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         _kernels.add(self)
 
@@ -134,11 +136,8 @@ class Kernel(Explorable, Explained, Reported):
         'not called'
         """
         parts = tuple(dict.fromkeys(self.compiled_parts()))
-        signatures = tuple(
-            dict.fromkeys(
-                words.signature(s.request.types, s.request.layouts) for s in list(self._specialisations.values()) if s.artifact
-            )
-        )
+        forms = [s for each in (self, *self._by_constants.values()) for s in list(each._specialisations.values())]
+        signatures = tuple(dict.fromkeys(words.signature(s.request.types, s.request.layouts) for s in forms if s.artifact))
         ran = self._as_python.calls > 0
         form = "in parts" if parts else "compiled" if signatures else "plain Python" if ran else "not called"
         code, reasons = self.py_func.__code__, tuple((r.code, str(r).partition("\n")[0]) for r in self._reasons.values())
@@ -180,6 +179,9 @@ class Kernel(Explorable, Explained, Reported):
             return self._simulation.result
         if self.gpu is not None:
             return self._on_gpu(values, self.gpu)
+        if self._given is None and (found := constants.constants(self._names, values)):
+            return self._with_constants(found, values)
+        self._with_last = None
         scope = active()
         for hot in self._recent:
             if hot.scope is not scope:
@@ -229,6 +231,9 @@ class Kernel(Explorable, Explained, Reported):
         self._last = chosen
         artifact = chosen.artifact
         if artifact is None:
+            flags = constants.truth_values([a.name for a in given], [a.original for a in given]) if self._given is None else {}
+            if flags:
+                return self._with_constants(flags, [a.original for a in given])
             return self._run_refused(given, chosen.refusal)
         if problem := self._not_writable(artifact, given):
             return self._run_refused(given, problem)
@@ -247,6 +252,52 @@ class Kernel(Explorable, Explained, Reported):
         if result.status is None:
             raise self._unusable(artifact, given)
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
+
+    def _with_constants(self, found: dict[str, object], values: Sequence[object]):
+        """Calls the kernel of this function for some arguments as constants, and returns the result.
+
+        found: these arguments, by parameter
+        values: one value for each parameter
+        """
+        if isinstance(whole := self._whole, Kernel):
+            given = {**self._constants, **dict(zip(self._names, values))}
+            return whole._with_constants({**self._constants, **found}, [given[name] for name in whole._names])
+        text = constants.content(found)
+        chosen = self._by_constants.get(text)
+        if chosen is None:
+            if len(self._by_constants) >= constants.MOST:
+                many = PolymlTypeError(f"there is code for {constants.MOST} combinations of constant arguments", code="PML-F061")
+                return self._run_as_python(*self._passed(values), self._in_call(many), about=frozenset(found))
+            chosen = self._by_constants[text] = Kernel(self.py_func, self.settings)
+            chosen._constants, chosen._whole, chosen._is_part = found, self, True
+            chosen._names = tuple(name for name in self._names if name not in found)
+        rest = tuple(k for k, name in enumerate(self._names) if name not in found)
+        tests = tuple((k, found[name]) for k, name in enumerate(self._names) if name in found)
+        scope = active()
+
+        def entry(*values: object) -> object:
+            values = self._with_defaults(values)
+            if len(values) <= tests[-1][0] or any(values[k] is not expected for k, expected in tests):
+                return MISS
+            self._with_last = chosen
+            return chosen(*[values[k] for k in rest])
+
+        self._hot = Hot(scope, entry, None)
+        result = chosen(*[values[k] for k in rest])
+        self._with_last = chosen
+        if chosen.compiled:
+            self.compiled, self._python_reason = True, ""
+            self.timings, self.from_cache = chosen.timings, chosen.from_cache
+        return result
+
+    def _has_constant_forms(self) -> bool:
+        """Returns whether there is code of this function for some constants."""
+        return any(form.artifact is not None for each in self._by_constants.values() for form in each._specialisations.values())
+
+    def _with_defaults(self, values: tuple[object, ...]) -> tuple[object, ...]:
+        """Returns arguments by position with the defaults of those that are left out, as far as there are any."""
+        count, defaults = len(self._names) - len(values), self.py_func.__defaults__ or ()
+        return (*values, *defaults[-count:]) if 0 < count <= len(defaults) and not self.py_func.__kwdefaults__ else values
 
     def _not_writable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError | None:
         """Returns the error for the first argument that the kernel would write but that is read-only; None where there is none."""

@@ -50,6 +50,8 @@ class Explained(Schedulable, Specialised, OnGpu):
           options: fp reassociate, schedule auto, fusion model, threads all cores
         ...
         """
+        if self._with_last is not None and not self._python_reason:
+            return self._with_last.explain()
         if self.gpu is not None and self._gpu_form is not None:
             if self._gpu_form.artifact is None or self._python_reason:
                 return self._explained_as_python(None)
@@ -139,6 +141,8 @@ class Explained(Schedulable, Specialised, OnGpu):
         >>> [(loop.name, loop.of("vectorized").kind) for loop in found.loops]
         [('i', 'passed')]
         """
+        if self._with_last is not None and not self._python_reason and not args_or_types:
+            return self._with_last.remarks()
         if self.gpu is not None:
             return (self._remarks_on_gpu(args_or_types),)
         if self.target is not None:

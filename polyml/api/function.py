@@ -55,6 +55,8 @@ class KernelFunction:
         self.target = target if isinstance(target, Target) else None
         self.gpu = target if isinstance(target, GpuTarget) else None
         self._given = given  # the schedule to compile with
+        self._constants: Mapping[str, object] = {}  # parameters that are compiled as these values
+        self._with_last: Any = None  # the kernel for some constants that ran the last call
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None
 
@@ -70,12 +72,12 @@ class KernelFunction:
     def _parsed(self):
         from polyml.frontend.parsing.parse import parse
 
-        return parse(self.py_func)
+        return parse(self.py_func, self._constants)
 
     def _bound(self, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
         if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             self._parsed()  # says where the star is
-        return signature.bound(self.py_func, args, kwargs)
+        return args if self._constants else signature.bound(self.py_func, args, kwargs)
 
     def _arguments(self, values: Sequence[object]) -> tuple[CallArgument, ...]:
         try:

@@ -37,6 +37,8 @@ class Inspected(KernelFunction):
         >>> list(double.lower("f64[:]").stages)
         ['kernel', 'domain', 'deps', 'schedule', 'ast', 'llvm', 'asm']
         """
+        if self._with_last is not None and not args_or_types:
+            return self._with_last.lower()
         options = config.resolve(self.settings)
         return self._of_these(
             args_or_types, lambda types, layouts, sizes: self._compile(Request(types, layouts, options, sizes=sizes))[0]

@@ -18,6 +18,7 @@ from polyml.config import active
 from polyml.errors import PolymlError, PolymlPerformanceWarning
 from polyml.runtime.calling.binding import CaptureGuard
 from polyml.runtime.calling.guards import captures, of_itself
+from polyml.runtime.calling.signature import parameters
 from polyml.source import Loc
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class LeftToPython(KernelFunction):
     ):
         super().__init__(function, settings, given, target)
         self.compiled: bool | None = None
+        self._whole: LeftToPython | None = None  # of which this one is for some constants
         self._hot = NO_ENTRY
         self._python_reason = ""
         self._reasons: dict[str, PolymlError] = {}  # why calls ran as plain Python: by their texts, in order
@@ -72,10 +74,16 @@ class LeftToPython(KernelFunction):
             for call in calls:
                 yield from call.compiled_lines()
 
+    def _has_constant_forms(self) -> bool:
+        """Returns whether there is code of this function for some constants."""
+        return False
+
     def _passed(self, values: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
         """Returns (positional arguments, keyword arguments) with which to call the function, from one value for each parameter."""
-        positional = self.py_func.__code__.co_argcount
-        return tuple(values[:positional]), dict(zip(self._names[positional:], values[positional:]))
+        names, positional = parameters(self.py_func), self.py_func.__code__.co_argcount
+        given = {**self._constants, **dict(zip(self._names, values))}
+        every = [given[name] for name in names]
+        return tuple(every[:positional]), dict(zip(names[positional:], every[positional:]))
 
     def _run_as_python(
         self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
@@ -91,6 +99,11 @@ class LeftToPython(KernelFunction):
             problem.
         about: the parameters whose arguments are the reason; None: no argument is.
         """
+        if self._whole is not None:
+            self.compiled = False
+            others = frozenset(name for name, value in self._constants.items() if type(value) is not bool)
+            every = None if kinds is None or self._whole._has_constant_forms() else (*args, *kwargs.values())
+            return self._whole._run_as_python(args, kwargs, problem, every, decided, (about or frozenset()) | others or about)
         options = config.resolve(self.settings)
         refuses = decided and (options.fallback == "error" or self._given is not None)
         if refuses and about is None:

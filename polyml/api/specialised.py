@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from polyml import interrupts
+from polyml.api.calls import constants
 from polyml.api.calls.specialisation import Request, Specialisation, take_kept, timed
 from polyml.api.compiling import simpler_forms
 from polyml.api.explaining import words
@@ -171,7 +172,8 @@ class Specialised(KernelFunction):
             return _CacheEntry(None, None)
         with timed(timings, "cache"):
             schedule = "" if self._given is None else self._given.text()
-            inputs = CodeInputs(captured.content, wanted.types, wanted.layouts, options, wanted.aliased, schedule)
+            outside = "\n".join((captured.content, *([constants.content(self._constants)] if self._constants else ())))
+            inputs = CodeInputs(outside, wanted.types, wanted.layouts, options, wanted.aliased, schedule)
             return _CacheEntry(cache, cache_key.content_key(self.py_func, inputs))
 
     def _compiled_somehow(self, made: Specialisation, place: _CacheEntry) -> None:

@@ -202,9 +202,9 @@ def test_a_star_is_refused_where_it_stands():
 def test_a_bad_argument_is_told_which_call_it_was_in():
     k = polyml.kernel(shift, fallback="error")
     with pytest.raises(PolymlTypeError) as caught:
-        k(np.zeros(3), "text")
+        k(np.zeros(3), {})
     assert str(caught.value) == (
-        "error: argument `B` is a str, neither a number nor an array\n"
+        "error: argument `B` is a dict, neither a number nor an array\n"
         "  note: polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol "
         "or DLPack\n"
         f"  note: in a call of shift ({FILE}:{line_of(shift)})"

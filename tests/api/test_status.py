@@ -43,7 +43,7 @@ def checked(A):
 
 
 def inner(A):
-    def f():
+    def f(*rest):
         return 1
 
     A[0] = f()

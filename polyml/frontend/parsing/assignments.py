@@ -74,6 +74,8 @@ class AssignmentParser:
         """
         if isinstance(value, (ast.Tuple, ast.List)):
             return [self.expressions.expr(v) for v in value.elts]
+        if isinstance(known := self.expressions.constant(value), tuple):
+            return [self.expressions.number(value, part) for part in known]
         called = value if isinstance(value, ast.Call) and self.expressions.python_function(value) else None
         result = None if called is None else self.expressions.call(called)
         if result is None or not result.is_tuple:
@@ -219,6 +221,8 @@ def _shape(parser: ExpressionParser, node: ast.expr) -> tuple[syntax.Expr, ...] 
         return syntax.Like(parser.array(node.value), loc=parser.text.loc(node))
     if isinstance(node, (ast.Tuple, ast.List)):
         return tuple(map(parser.expr, node.elts))
+    if isinstance(known := parser.constant(node), tuple):
+        return tuple(parser.number(node, part) for part in known)
     return (parser.expr(node),)
 
 
@@ -229,7 +233,7 @@ def _fill(parser: ExpressionParser, stem: str, given: dict[str, ast.expr], call:
 
 
 def _element(parser: ExpressionParser, node: ast.expr | None, default) -> DType | syntax.Like | None:
-    if node is None or isinstance(node, ast.Constant) and node.value is None:
+    if node is None or parser.constant(node) is None:
         return default
     if isinstance(node, ast.Attribute) and node.attr == "dtype" and parser.is_local(node.value):
         return syntax.Like(parser.array(node.value), loc=parser.text.loc(node))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from enum import Enum
 
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.calls import CallParser
-from polyml.frontend.parsing.names import spelled
+from polyml.frontend.parsing.names import is_number, spelled
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -37,7 +38,10 @@ class ExpressionParser(CallParser):
             case ast.Attribute():
                 return self._attribute(node)
             case ast.Subscript():
-                return self._subscript(node)
+                known = self.constant(node)
+                return self._subscript(node) if known is MISSING else self.number(node, known)
+            case ast.UnaryOp(op=ast.Not(), operand=operand) if self._truth(operand) is not None:
+                return syntax.Const(not self._truth(operand), loc=loc)
             case ast.UnaryOp(op=op, operand=operand):
                 return _negated(syntax.Unary(_UNARY[type(op)], self.expr(operand), loc=loc))
             case ast.BinOp(op=ast.MatMult(), left=left, right=right):
@@ -54,6 +58,16 @@ class ExpressionParser(CallParser):
                 return self.value_of_call(node)
         accepted = "numbers, arrays, their elements, arithmetic, comparisons and functions of them"
         raise self.error(node, f"{spelled(node)} is neither a number nor an array", accepted)
+
+    def condition(self, node: ast.expr) -> syntax.Expr:
+        """Returns the expression for a condition, of which the truth value alone counts."""
+        known = self._truth(node)
+        return self.expr(node) if known is None else syntax.Const(known, loc=self.text.loc(node))
+
+    def _truth(self, node: ast.expr) -> bool | None:
+        """Returns the truth value of what is known at parsing and is no number; None for anything else."""
+        value = self.constant(node) if isinstance(node, ast.Name) else MISSING
+        return bool(value) if value is None or isinstance(value, str | tuple | Enum) else None
 
     def _name(self, node: ast.Name) -> syntax.Expr:
         if self.is_local(node):
@@ -124,18 +138,28 @@ class ExpressionParser(CallParser):
         return syntax.Shape(array, dim, loc=self.text.loc(node))
 
     def _logical(self, node: ast.BoolOp) -> syntax.Expr:
-        """Returns `a and b` or `a or b`. Statements that compute parts of b, such as those of an inlined function, run where b is needed
-        alone.
+        """Returns `a and b` or `a or b`, up to the first part that is known to decide it, and without those known not to.
+
+        Statements that compute parts of b, such as those of an inlined function, run where b is needed alone.
         """
         op, loc = "and" if isinstance(node.op, ast.And) else "or", self.text.loc(node)
-        first = self.expr(node.values[0])
-        self._lazy += 1
-        try:
-            rest = [self._apart(value) for value in node.values[1:]]
-        finally:
-            self._lazy -= 1
+        parts: list[tuple[list[syntax.Stmt], syntax.Expr]] = []
+        for position, each in enumerate(node.values):
+            is_last = position == len(node.values) - 1
+            self._lazy += bool(parts)
+            try:
+                part = self._apart(each, is_last) if parts else ([], self.expr(each) if is_last else self.condition(each))
+            finally:
+                self._lazy -= bool(parts)
+            known = constant(part[1])
+            decides = known is not MISSING and bool(known) is (op == "or")
+            if decides or is_last or known is MISSING:
+                parts.append(part)
+            if decides:
+                break
+        first, rest = parts[0][1], parts[1:]
         if not any(block for block, _ in rest):
-            return syntax.Logical(op, (first, *(value for _, value in rest)), loc=loc)
+            return syntax.Logical(op, (first, *(value for _, value in rest)), loc=loc) if rest else first
         result = syntax.Name(self.fresh("_decided"), loc=loc)
         needed: syntax.Expr = result if op == "and" else syntax.Unary("not", result, loc=loc)
         inner: tuple[syntax.Stmt, ...] = ()
@@ -145,11 +169,14 @@ class ExpressionParser(CallParser):
         self.before += [syntax.Assign(result, first, loc=loc), *inner]
         return result
 
-    def _apart(self, node: ast.expr) -> tuple[list[syntax.Stmt], syntax.Expr]:
-        """Returns the statements that compute parts of an expression, and the expression."""
+    def _apart(self, node: ast.expr, is_value: bool = True) -> tuple[list[syntax.Stmt], syntax.Expr]:
+        """Returns the statements that compute parts of an expression, and the expression.
+
+        is_value: whether more than its truth value counts
+        """
         before, self.before = self.before, []
         try:
-            value = self.expr(node)
+            value = self.expr(node) if is_value else self.condition(node)
             return self.before, value
         finally:
             self.before = before
@@ -172,7 +199,7 @@ class ExpressionParser(CallParser):
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
 
     def _known_comparison(self, node: ast.Compare) -> bool | None:
-        """Returns the result of `x is None`, `x is not None`, or a comparison of two strings, where it is known at parsing.
+        """Returns the result of `x is None`, `x == "text"`, `x in ("a", "b")` and the like, where it is known at parsing.
 
         None is returned for every other comparison.
         """
@@ -184,8 +211,14 @@ class ExpressionParser(CallParser):
                 return left is None
             case ast.IsNot() if right is None:
                 return left is not None
-            case ast.Eq() | ast.NotEq() if isinstance(left, str) and isinstance(right, str):
+            case ast.Is() | ast.IsNot() if _is_single(left) and right is not MISSING or _is_single(right) and left is not MISSING:
+                return (left is right) is isinstance(node.ops[0], ast.Is)
+            case ast.Eq() | ast.NotEq() if _is_plain(left) and _is_plain(right) and not (is_number(left) and is_number(right)):
                 return (left == right) is isinstance(node.ops[0], ast.Eq)
+            case ast.In() | ast.NotIn() if _is_plain(left) and (isinstance(right, tuple) and _is_plain(right)):
+                return (left in right) is isinstance(node.ops[0], ast.In)
+            case ast.In() | ast.NotIn() if isinstance(left, str) and isinstance(right, str):
+                return (left in right) is isinstance(node.ops[0], ast.In)
         return None
 
     def _choice(self, node: ast.IfExp) -> syntax.Expr:
@@ -200,6 +233,18 @@ class ExpressionParser(CallParser):
         then, orelse = ((*block, syntax.Assign(result, value, loc=loc)) for block, value in zip(blocks, chosen))
         self.before.append(syntax.If(condition, then, orelse, loc=loc))
         return result
+
+
+def _is_single(value: object) -> bool:
+    """Returns whether a value is the only object of its kind, so that `is` tells it from others."""
+    return value is None or isinstance(value, bool | Enum)
+
+
+def _is_plain(value: object) -> bool:
+    """Returns whether a value that is known at parsing can be compared there: a text, a number, None, a member of an enumeration, a tuple."""
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | Enum) or type(value) in (bool, int, float, complex)
 
 
 def _negated(unary: syntax.Unary) -> syntax.Expr:

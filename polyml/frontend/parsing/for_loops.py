@@ -95,6 +95,8 @@ class ForLoopParser:
         """Returns the loop over the numbers of a range, given its start, stop and step."""
         start, stop, step = numbers
         var, outer = target.id, self._expressions.renamed
+        if var in self._expressions.known:
+            self._assignments.local(target)
         if var not in self._assignments.loops and (self._is_changed(stmt, var) or self._is_read_behind(stmt, var)):
             return self._over_numbers(stmt, target, numbers)
         if var in self._assignments.loops:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from enum import EnumMeta
 from types import FunctionType, ModuleType
 from typing import cast
 
@@ -81,6 +82,8 @@ class NameLookup:
             return getattr(owner, node.attr, MISSING)
         if isinstance(owner, np.ufunc) and node.attr in ("accumulate", "outer"):
             return getattr(owner, node.attr)
+        if isinstance(owner, EnumMeta):
+            return owner.__members__.get(node.attr, MISSING)
         if not isinstance(owner, ModuleType):
             return MISSING
         return getattr(owner, node.attr, MISSING) if is_library_module(owner) else in_python(vars(owner).get(node.attr, MISSING))
@@ -110,6 +113,10 @@ class NameLookup:
                 return self.value(node)
             case ast.Lambda():
                 return self.value(node)
+            case ast.Subscript(value=ast.Name() as base, slice=index) if not self.is_computed(base):
+                return _part(self.value(base), self.constant(index))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+                return -value
         return MISSING
 
     def checked(self, function: InnerFunction) -> InnerFunction:
@@ -206,6 +213,13 @@ def is_number(value: object) -> bool:
     if type(value) in (int, float, bool, complex):
         return True
     return isinstance(value, np.generic) and elementwise_functions.dtype_of(type(value)) is not None
+
+
+def _part(values: object, index: object) -> object:
+    """Returns a part of a tuple; MISSING where there is none."""
+    if not isinstance(values, tuple) or type(index) is not int or not -len(values) <= index < len(values):
+        return MISSING
+    return values[index]
 
 
 def spelled(node: ast.AST) -> str:

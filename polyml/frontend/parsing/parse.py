@@ -22,10 +22,8 @@ import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import cast
-
-import numpy as np
 
 from polyml.errors import LanguageError
 from polyml.frontend import name_resolution, syntax
@@ -50,13 +48,15 @@ from polyml.source import Loc
 _STATEMENTS = "for, while, if, assignments, pass, break, continue and return"
 
 
-def parse(function: FunctionType) -> syntax.Kernel:
+def parse(function: FunctionType, constants: Mapping[str, object] = MappingProxyType({})) -> syntax.Kernel:
     """Returns the untyped kernel that a Python function becomes.
+
+    constants: parameters that always have a value, by name; the kernel has none for them
 
     Raises LanguageError, with the place and what would be accepted, for what the language does not have;
     NotAffineError, a subclass of it, where plain Python can run it.
     """
-    return parse_with_captured(function)[0]
+    return parse_with_captured(function, constants)[0]
 
 
 def captured(function: FunctionType) -> tuple[Captured, ...]:
@@ -64,9 +64,15 @@ def captured(function: FunctionType) -> tuple[Captured, ...]:
     return parse_with_captured(function)[1]
 
 
-def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Captured, ...]]:
-    """Returns the untyped kernel that a Python function becomes, and the values from outside that it depends on."""
+def parse_with_captured(
+    function: FunctionType, constants: Mapping[str, object] = MappingProxyType({})
+) -> tuple[syntax.Kernel, tuple[Captured, ...]]:
+    """Returns the untyped kernel that a Python function becomes, and the values from outside that it depends on.
+
+    constants: as for `parse`
+    """
     parser = _FunctionParser(function)
+    parser.expressions.known |= constants
     return parser.kernel(), parser.expressions.scope.captured
 
 
@@ -121,7 +127,8 @@ class _FunctionParser:
 
     def kernel(self) -> syntax.Kernel:
         """Parses the function, and returns it as a kernel whose only return is at the end."""
-        params = (*self._params(self._text.tree.args), *(syntax.Param(name, loc=None) for name in self._attributes))
+        given = (p for p in self._params(self._text.tree.args) if p.name not in self.expressions.known)
+        params = (*given, *(syntax.Param(name, loc=None) for name in self._attributes))
         body = self._body(self._text.tree.body)
         end = single_exit(body, self.expressions.fresh)
         if end is not None:
@@ -222,13 +229,6 @@ class _FunctionParser:
         for star, what in ((args.vararg, "*"), (args.kwarg, "**")):
             if star is not None:
                 raise self.expressions.error(star, f"a kernel cannot take {what}{star.arg}", "parameters with names", "PML-F014")
-        function = self.expressions.scope.function
-        values = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        written = (*args.defaults, *(d for d in args.kw_defaults if d is not None))
-        for value, node in zip(values, written):
-            if not is_number(value) and not isinstance(value, np.ndarray):
-                accepted = "an int, float, bool, NumPy scalar or array"
-                raise self.expressions.error(node, "the default of a parameter must be a number or an array", accepted)
         return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in parameters(args))
 
     def _name_loc(self, arg: ast.arg) -> Loc:
@@ -316,7 +316,7 @@ class _FunctionParser:
     # Control
 
     def _if(self, stmt: ast.If) -> Sequence[syntax.Stmt]:
-        condition = self.expressions.expr(stmt.test)
+        condition = self.expressions.condition(stmt.test)
         known = constant(condition)
         if known is not MISSING:
             return self._body(stmt.body if known else stmt.orelse)
@@ -326,7 +326,7 @@ class _FunctionParser:
         return (syntax.If(condition, then, orelse, loc=condition.loc),)
 
     def _assert(self, stmt: ast.Assert) -> Sequence[syntax.Stmt]:
-        end, condition = asserted(self.expressions, stmt), self.expressions.expr(stmt.test)
+        end, condition = asserted(self.expressions, stmt), self.expressions.condition(stmt.test)
         known = constant(condition)
         if known is not MISSING:
             return () if known else (end,)

@@ -226,20 +226,6 @@ kernel.py:1:12: error: a kernel cannot take **rest
 """,
     ),
     Case(
-        "default",
-        """
-def f(A, n=None):
-    pass
-""",
-        LanguageError,
-        """
-kernel.py:1:12: error: the default of a parameter must be a number or an array
-      def f(A, n=None):
-                 ^^^^
-  note: accepted: an int, float, bool, NumPy scalar or array
-""",
-    ),
-    Case(
         "unicode columns",
         """
 def f(A, ä):
