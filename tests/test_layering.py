@@ -16,6 +16,7 @@ LAYERS = (
     ("machines",),
     ("config", "debug", "pass_manager"),
     ("frontend",),
+    ("frontend.library",),
     ("frontend.text",),
     ("frontend.parsing", "frontend.parsing.functions"),  # names below, statements above
     ("frontend.regions",),

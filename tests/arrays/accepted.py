@@ -110,6 +110,8 @@ _CALLS = {
     "fmin_accumulate": ["np.fmin.accumulate(x)"],
     "add_outer": ["np.add.outer(x, x)", "np.add.outer(A, x)"],
     **{f"{name}_outer": [f"np.{name}.outer(x, x)"] for name in elementwise_functions.OUTER if name != "add"},
+    "searchsorted": ["np.searchsorted(x, A)", 'x.searchsorted(s, side="right")'],
+    "interp": ["np.interp(A, x, x)", "np.interp(s, x, x, left=0)"],
     "tri": ["np.tri(4)", "np.tri(n, 3, k=1, dtype=np.int32)"],
     "eye": ["np.eye(4) @ A", "np.eye(n, 3) * 2"],
     "tril": ["np.tril(A) + 0", "np.tril(A, k=1) + 0"],

@@ -31,14 +31,20 @@ def is_size(node: Expr) -> bool:
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
 
 
-def _bound_once(kernel: syntax.Kernel) -> set[str]:
-    """Returns the names that have one value throughout: parameters never assigned, and locals assigned once outside loops."""
-    bound = [param.name for param in kernel.params]
-    top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
-    for stmt in statements(kernel.body):
+def _bound(body: Sequence[Stmt]) -> list[str]:
+    """Returns the names that a block binds, loop variables and allocated arrays among them, each as often as it is bound."""
+    found: list[str] = []
+    for stmt in statements(body):
         match stmt:
             case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
-                bound.append(name)
+                found.append(name)
+    return found
+
+
+def _bound_once(kernel: syntax.Kernel) -> set[str]:
+    """Returns the names that have one value throughout: parameters never assigned, and locals assigned once outside loops."""
+    bound = [*(param.name for param in kernel.params), *_bound(kernel.body)]
+    top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
     return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
 
 
@@ -73,11 +79,7 @@ class LoopBuilder(ABC):
         self._aliased = self._params if aliased else set()
         self._storage: dict[str, Elements] = {}  # every array in memory
         self.arrays: dict[str, Elements | Uncertain] = {}  # what the names stand for
-        self.taken = set(self._params)
-        for stmt in statements(kernel.body):
-            match stmt:
-                case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
-                    self.taken.add(name)
+        self.taken = {*self._params, *_bound(kernel.body)}
         self._known_sizes: list[syntax.Require] = []
         self.numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
         self._bound_once = _bound_once(kernel)
@@ -114,6 +116,11 @@ class LoopBuilder(ABC):
     def _know(self, number: Expr, value: int) -> None:
         same = syntax.Compare("==", number, syntax.Const(value))
         self._known_sizes.append(syntax.Require(same, "a size or number that is not the one compiled for", loc=number.loc))
+
+    def adopt(self, body: Sequence[Stmt]) -> None:
+        """Takes in statements that are not those of the kernel's text, before they are lowered."""
+        self.taken |= set(_bound(body))
+        self._reads += reads_of(body)
 
     def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:
         """Returns what `lower()` returns; where it raises NotAffineError, undoes what it did to this builder and returns None."""
@@ -376,6 +383,10 @@ class LoopBuilder(ABC):
         if isinstance(element, syntax.TypeOf) and not element.function and is_truth(element.of, self.truths):
             self.truths.add(name)
         return name
+
+    @abstractmethod
+    def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """Returns the statements of a block lowered."""
 
     @abstractmethod
     def value(self, expr: Expr) -> Value:

@@ -377,6 +377,8 @@ class Lowering(LoopBuilder):
         if known is None:
             return dataclasses.replace(expr, indices=numbers)  # type inference says that it is a number
         base = self.known(expr.array, known, expr.loc)
+        if expr.inside and len(indices) == base.rank and not by_array:
+            return base.at(numbers)
         if expr.chained and by_array:
             raise self._part_by_array(expr.loc)
         if len(indices) >= base.rank and base.whole and not by_array:

@@ -89,6 +89,8 @@ def _numpy() -> Iterator[Signature]:
         yield Signature(name, ("arrays",), ("axis",), many=True)
     for name in ("hstack", "vstack"):
         yield Signature(name, ("tup",), many=True)
+    yield Signature("searchsorted", ("a", "v"), ("side", "sorter"))
+    yield Signature("interp", ("x", "xp", "fp"), ("left", "right", "period"))
     yield Signature("flip", ("m",), ("axis",))
     for name in ("swapaxes", "expand_dims", "squeeze"):
         yield Signature(name, ("a",), ("axis1", "axis2") if name == "swapaxes" else ("axis",))
@@ -129,6 +131,7 @@ METHODS = {
         "squeeze",
         "clip",
         "take",
+        "searchsorted",
     )
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),

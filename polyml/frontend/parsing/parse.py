@@ -76,6 +76,16 @@ def parse_with_captured(
     return parser.kernel(), parser.expressions.scope.captured
 
 
+def parse_with_known(function: FunctionType, known: Mapping[str, object]) -> syntax.Kernel:
+    """Returns the untyped kernel that a Python function becomes where some of its parameters always have the same value.
+
+    known: these parameters with their values, which may be any Python objects
+    """
+    parser = _FunctionParser(function)
+    parser.expressions.known.update(known)
+    return parser.kernel()
+
+
 def refused(function: FunctionType) -> Refusals:
     """Returns the statements of a function that the language does not have, with the values from outside the function that this
     depends on.

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyml.frontend import syntax
-from polyml.frontend.arrays.functions import array_reductions, creation, elementwise, extrema, linear_algebra, manipulation
+from polyml.frontend.arrays.functions import (
+    array_reductions,
+    creation,
+    elementwise,
+    extrema,
+    linear_algebra,
+    manipulation,
+    searching,
+)
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
@@ -15,6 +23,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **linear_algebra.FUNCTIONS,
     **manipulation.FUNCTIONS,
     **array_reductions.FUNCTIONS,
+    **searching.FUNCTIONS,
 }
 
 
