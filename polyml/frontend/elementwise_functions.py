@@ -33,6 +33,7 @@ COMPARISONS = {
 OUTER = (  # the functions whose `outer` a kernel may call, as in np.add.outer(x, y)
     "add", "subtract", "multiply", "true_divide", "maximum", "minimum", "hypot", "arctan2", *COMPARISONS,
 )  # fmt: skip
+UPDATES = "add subtract multiply true_divide maximum minimum fmax fmin bitwise_and bitwise_or bitwise_xor".split()  # np.add.at
 
 # NumPy's name -> math's, where the two differ.
 MATH_NAMES = {

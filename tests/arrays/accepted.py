@@ -55,7 +55,7 @@ _CONSTRUCTS = [
     "A * 1j", "A.real * 1", "A.imag * 1", "A.real = B.real", "A.imag = B.real", "abs(A)", "complex(n, s) * A",
     "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "A[A > 2] = B[A > 2]",
     "m = A > 2; A[m] = A[m] * 2 + B[m]", "x[x > 2]", "A[:, np.newaxis] + 0", "A.fill(2)", "np.copyto(A, B)",
-    "np.add(A, B, out=A)", "np.multiply(A, B, A)", "x[x.astype(np.int64) % 4]", "A[:, J]",
+    "np.add(A, B, out=A)", "np.multiply(A, B, A)", "x[x.astype(np.int64) % 4]", "A[:, J]", "x[J % 2]", "x[J] = 1", "x[J] += A[0, J]", "np.add.at(x, J, 1); return x",
     "for row in A: x += row", "for i, v in enumerate(x): A[0, i] = v", "for u, v in zip(x, A[1]): A[0] += u * v",
     "for v in reversed(x): A[0] += v", "for v in (x, A[1]): A[0] += v",
     "while n > 1: n = n // 2; return n", "for i in range(J[0], 4): x[i] = A[i, 0]", "for i in range(4): A[J[i % 2], 0] += x[i]",

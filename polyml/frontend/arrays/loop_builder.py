@@ -14,6 +14,7 @@ from polyml.frontend.arrays.half_precision import may_have_halves
 from polyml.frontend.arrays.shapes import Extent, Linear
 from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, is_truth, stored, subscripted
 from polyml.frontend.name_resolution import reads_of, statements, unused
+from polyml.frontend.parsing.inlining import changes
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
 
@@ -46,6 +47,12 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
     bound = [*(param.name for param in kernel.params), *_bound(kernel.body)]
     top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
     return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
+
+
+def _unchanged(kernel: syntax.Kernel, aliased: bool) -> set[str]:
+    """Returns the parameters that are arrays, if any, which the kernel never changes. aliased: whether they may share memory"""
+    found = {param.name for param in kernel.params if not changes(kernel.body, {param.name})}
+    return set() if aliased and len(found) < len(kernel.params) else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +97,7 @@ class LoopBuilder(ABC):
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
         self._reads = reads_of(kernel.body)
+        self._unchanged = _unchanged(kernel, bool(self._aliased))
         self._possibly_viewed: set[str] = set()  # arrays of which there is something that may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
@@ -172,25 +180,31 @@ class LoopBuilder(ABC):
     def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
         """Returns base[indices], which is an element or an array.
 
-        Raises NotAffineError where an index is an array, unless the dimension that it indexes is a whole one of an array in memory,
-        neither sliced nor reversed.
+        What is chosen by arrays is copied at once, except where neither they nor `base` ever change.
         """
-        gathered = indexed_by_arrays(base, indices, loc)
-        if gathered and not (base.storage and all(self._is_all_along(base, dim) for dim in gathered)):
-            raise self._part_by_array(loc)
-        result = subscripted(base, indices, self.require, loc)
+        result = self.chosen_part(base, indices, loc)
+        by_arrays = [index.storage for index in indices if isinstance(index, Elements)]
+        if by_arrays and not {base.storage, *by_arrays} <= self._unchanged:
+            result = self.memory(result, "_chosen", loc)
         if result.rank:
             return result
         made = result.at(())
         return dataclasses.replace(made, loc=loc) if isinstance(made, syntax.Subscript) else made
 
-    def _part_by_array(self, loc: Loc | None) -> NotAffineError:
-        return NotAffineError(
-            "a part of an array has a subscript that is an array",
-            code="PML-F021",
-            loc=loc,
-            notes=["polyml compiles: such subscripts along whole dimensions of arguments that do not change"],
-        )
+    def chosen_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Elements:
+        """Returns base[indices] as an array, without copying what arrays among the indices choose.
+
+        Indices that are elements of arrays count from the start or the end of a whole dimension in memory, in which they are tested
+        where they are used; where they are those of another view, it is copied before.
+        """
+        if not self.counts_from_start(base, indices, loc):
+            base = self.memory(base, "_value", loc)
+        return subscripted(base, indices, self.require, loc)
+
+    def counts_from_start(self, base: Elements, indices: tuple, loc: Loc | None) -> bool:
+        """Returns whether arrays among the indices of base[indices] count along whole dimensions of an array in memory."""
+        gathered = indexed_by_arrays(base, indices, loc)
+        return not gathered or base.storage is not None and all(self._is_all_along(base, dim) for dim in gathered)
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
         """Returns whether dimension `dim` of the view `base` is a whole dimension of the array in memory, and not reversed."""
@@ -199,16 +213,16 @@ class LoopBuilder(ABC):
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(lvalue.indices, full))
 
     def index(self, value: Value, loc: Loc | None) -> Value:
-        """Returns the value if it may be a subscript: a number, or an argument that is an array of integers.
+        """Returns the value if it may be a subscript: a number, or an array of integers.
 
-        Raises NotAffineError for any other array.
+        Raises NotAffineError for an array of bool, which selects.
         """
-        if isinstance(value, Elements) and (value.storage not in self._params or is_truth(value.sample, self.truths)):
+        if isinstance(value, Elements) and is_truth(value.sample, self.truths):
             raise NotAffineError(
-                "a subscript that is an array is not affine",
+                "a mask that selects gives an array whose size data decide",
                 code="PML-F021",
                 loc=loc,
-                notes=["polyml compiles: numbers, slices, and arguments of integers that do not change"],
+                notes=["polyml compiles: numbers, slices and arrays of integers, and `A[mask] = x`"],
             )
         return value
 

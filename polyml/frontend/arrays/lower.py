@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays import buffer_swaps, masked_assignment, rebinding
+from polyml.frontend.arrays import buffer_swaps, indexed_assignment, masked_assignment, rebinding
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
@@ -54,6 +54,14 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
     lowering = Lowering(kernel, types, aliased)
     body = lowering.body(kernel.body)
     return kernel if body == kernel.body else dataclasses.replace(kernel, body=body)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """A _Place is base[indices], a part of an array, with its indices lowered."""
+
+    base: Elements
+    indices: tuple
 
 
 class Lowering(LoopBuilder):
@@ -204,7 +212,14 @@ class Lowering(LoopBuilder):
     def _assign_part(self, stmt: syntax.Assign) -> None:
         if masked_assignment.assign(self, stmt):
             return
-        target = self.value(stmt.target)
+        target: Value | _Place = (
+            self._place(stmt.target) if isinstance(stmt.target, syntax.Subscript) else self._part_place(stmt.target)
+        )
+        if isinstance(target, _Place) and any(isinstance(index, Elements) for index in target.indices):
+            indexed_assignment.assign(self, stmt, target.base, target.indices)
+            return
+        if isinstance(target, _Place):
+            target = self.taken_part(target.base, target.indices, stmt.target.loc)
         if isinstance(target, syntax.Subscript):
             self.check_changes(target.array, stmt.loc)
             value = self.value(stmt.value)
@@ -215,13 +230,6 @@ class Lowering(LoopBuilder):
                 value = value.sample
             self.out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
             return
-        if isinstance(target, Elements) and _is_gathered(target.sample):
-            raise NotAffineError(
-                "what is assigned to elements at index arrays is not affine",
-                code="PML-F021",
-                loc=stmt.target.loc,
-                notes=["polyml compiles: assignments to numbers and slices of arrays, and reads at index arrays"],
-            )
         if not isinstance(target, Elements) or target.storage is None:
             raise LanguageError("this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"])
         self._store(target, self.value(stmt.value), stmt)
@@ -368,6 +376,11 @@ class Lowering(LoopBuilder):
         return shape[checked_dim(expr, len(shape), expr.array)].expr
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
+        made = self._place(expr)
+        return self.taken_part(made.base, made.indices, expr.loc) if isinstance(made, _Place) else made
+
+    def _place(self, expr: syntax.Subscript) -> Expr | _Place:
+        """Returns the element that a Subscript is, or the array and indices by which it is a part of an array."""
         known = self.arrays.get(expr.array)
         indices = tuple(map(self._index, expr.indices))
         if known is None and expr.array not in self._params:
@@ -380,13 +393,20 @@ class Lowering(LoopBuilder):
         if expr.inside and len(indices) == base.rank and not by_array:
             return base.at(numbers)
         if expr.chained and by_array:
-            raise self._part_by_array(expr.loc)
+            why, known_form = (
+                "a part of an array has a subscript that is an array",
+                "polyml compiles: `A[i, k]`, or a name for `A[i]`",
+            )
+            raise NotAffineError(why, code="PML-F021", loc=expr.loc, notes=[known_form])
         if len(indices) >= base.rank and base.whole and not by_array:
             return dataclasses.replace(expr, array=base.memory, indices=numbers)
-        indices = tuple(i if isinstance(i, Elements) else self._fixed(i) for i in indices)
-        return self.taken_part(base, indices, expr.loc)
+        return _Place(base, tuple(i if isinstance(i, Elements) else self._fixed(i) for i in indices))
 
     def _part(self, expr: syntax.Part) -> Value:
+        made = self._part_place(expr)
+        return self.taken_part(made.base, made.indices, expr.loc)
+
+    def _part_place(self, expr: syntax.Part) -> _Place:
         base = self.value(expr.base)
         if not isinstance(base, Elements):
             raise PolymlTypeError("a number has no parts", loc=expr.loc, notes=["accepted: an array"])
@@ -401,7 +421,7 @@ class Lowering(LoopBuilder):
             else:
                 chosen = self._index(index)
                 indices.append(chosen if isinstance(chosen, Elements) else self._fixed(chosen))
-        return self.taken_part(base, tuple(indices), expr.loc)
+        return _Place(base, tuple(indices))
 
     def _index(self, expr: Expr) -> Value:
         return self.index(self.value(expr), expr.loc)
@@ -414,12 +434,6 @@ class Lowering(LoopBuilder):
         if isinstance(node, syntax.Name):
             return node.name in self._loop_variables or node.name in self._bound_once
         return isinstance(node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary))
-
-
-def _is_gathered(expr: Expr) -> bool:
-    """Returns whether an expression is an element of an array at indices that are elements of arrays themselves."""
-    indices = expr.indices if isinstance(expr, syntax.Subscript) else ()
-    return any(isinstance(node, syntax.Subscript) for index in indices for node in traversal.nodes(index))
 
 
 def _check_elementwise(expr: Expr) -> None:

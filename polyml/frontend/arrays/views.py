@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
@@ -187,7 +188,8 @@ def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | Non
         picked = list(plain.lvalue(tuple(whole)).indices)
         for k, dim in zip(chosen, own):
             picked[dim] = numbers[dim] if dim in numbers else element(taken[k], among)
-        return base.at(tuple(picked))
+        found = base.at(tuple(picked))  # what index arrays hold may be outside, or negative
+        return dataclasses.replace(found, inside=False, loc=loc) if isinstance(found, syntax.Subscript) else found
 
     return Elements((*shape[:start], *gathered_shape, *shape[start:]), at)
 

@@ -18,6 +18,7 @@ from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc
 
 _CONSTANTS = {"zeros": 0, "ones": 1}  # what allocations fill arrays with
+_AT = {getattr(np, name).at: elementwise_functions.OPERATORS.get(name, name) for name in elementwise_functions.UPDATES}
 _STORES = "an element `A[i, j]`, a part of an array `A[1:]`, or a local name"
 
 
@@ -108,6 +109,11 @@ class AssignmentParser:
             case ast.Call(args=[array, value], keywords=[]) if function is np.copyto:
                 copied = self.expressions.expr(value)
                 return syntax.Assign(self._all_of(array), copied, in_place=not isinstance(copied, syntax.Const), loc=loc)
+            case ast.Call(args=[array, index, value], keywords=[]) if (op := lookup(_AT, function)) is not None:
+                place = ast.copy_location(ast.Subscript(array, index, ast.Store()), call)
+                target, added = self._target(place), self.expressions.expr(value)
+                made = syntax.Function("at", (target, added), (("op", op),), loc=loc)
+                return syntax.Assign(target, made, loc=loc)
         out = [
             keyword.value
             for keyword in call.keywords

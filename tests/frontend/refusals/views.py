@@ -7,32 +7,32 @@ from tests.frontend.refusals.case import Case, array
 
 CASES = [
     Case(
-        "index array of a part",
+        "index array of an element",
         """
 def f(A, J):
-    return A[1:][J]
+    return A[0][J]
 """,
         NotAffineError,
         """
 kernel.py:2:12: error: a part of an array has a subscript that is an array
-          return A[1:][J]
-                 ^^^^^^^^
-  note: polyml compiles: such subscripts along whole dimensions of arguments that do not change
+          return A[0][J]
+                 ^^^^^^^
+  note: polyml compiles: `A[i, k]`, or a name for `A[i]`
 """,
-        [array("f8", 1), array("i8", 1)],
+        [array("f8", 2), array("i8", 1)],
     ),
     Case(
-        "stored at an index array",
+        "part of an array stored at an index array",
         """
 def f(A, J):
-    A[J] = 1
+    A[1:][J] = 1
 """,
         NotAffineError,
         """
-kernel.py:2:5: error: what is assigned to elements at index arrays is not affine
-          A[J] = 1
-          ^^^^
-  note: polyml compiles: assignments to numbers and slices of arrays, and reads at index arrays
+kernel.py:2:5: error: elements of a part of an array are assigned at an index array
+          A[1:][J] = 1
+          ^^^^^^^^
+  note: polyml compiles: index arrays along whole dimensions of arrays, such as `A[i, k] = x`
 """,
         [array("f8", 1), array("i8", 1)],
     ),

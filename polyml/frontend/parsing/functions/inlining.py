@@ -12,7 +12,9 @@ from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import Default, Held, InnerFunction, parameters
 from polyml.frontend.syntax import Stmt
 
-_VIEWS = ("transpose", "swapaxes", "flip", "expand_dims", "squeeze", "reshape", "ravel")
+_VIEWS = (
+    "transpose swapaxes moveaxis flip fliplr flipud expand_dims squeeze reshape ravel diagonal real imag conj asarray ascontiguousarray"
+).split()
 
 
 def bound_arguments(
