@@ -184,6 +184,13 @@ def as_target(expr: Expr) -> syntax.Target:
     return expr
 
 
+def as_part(expr: Expr) -> syntax.Part:
+    """Returns the expression itself, as a part of an array. Raises TypeError for one that is none."""
+    if not isinstance(expr, syntax.Part):
+        raise TypeError(f"not a part of an array: {expr!r}")
+    return expr
+
+
 def _as_like(expr: Expr) -> syntax.Like:
     if not isinstance(expr, syntax.Like):
         raise TypeError(f"not an array's shape or type: {expr!r}")

@@ -10,11 +10,11 @@ from typing import TypeVar
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import syntax, traversal
+from polyml.frontend.arrays.bindings import bound, bound_once, unchanged
 from polyml.frontend.arrays.half_precision import may_have_halves
 from polyml.frontend.arrays.shapes import Extent, Linear
 from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, is_truth, stored, subscripted
-from polyml.frontend.name_resolution import reads_of, statements, unused
-from polyml.frontend.parsing.inlining import changes
+from polyml.frontend.name_resolution import reads_of, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
 
@@ -30,29 +30,6 @@ def is_size(node: Expr) -> bool:
     if isinstance(node, syntax.Const):
         return type(node.value) is int
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
-
-
-def _bound(body: Sequence[Stmt]) -> list[str]:
-    """Returns the names that a block binds, loop variables and allocated arrays among them, each as often as it is bound."""
-    found: list[str] = []
-    for stmt in statements(body):
-        match stmt:
-            case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
-                found.append(name)
-    return found
-
-
-def _bound_once(kernel: syntax.Kernel) -> set[str]:
-    """Returns the names that have one value throughout: parameters never assigned, and locals assigned once outside loops."""
-    bound = [*(param.name for param in kernel.params), *_bound(kernel.body)]
-    top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
-    return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
-
-
-def _unchanged(kernel: syntax.Kernel, aliased: bool) -> set[str]:
-    """Returns the parameters that are arrays, if any, which the kernel never changes. aliased: whether they may share memory"""
-    found = {param.name for param in kernel.params if not changes(kernel.body, {param.name})}
-    return set() if aliased and len(found) < len(kernel.params) else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,10 +63,10 @@ class LoopBuilder(ABC):
         self._aliased = self._params if aliased else set()
         self._storage: dict[str, Elements] = {}  # every array in memory
         self.arrays: dict[str, Elements | Uncertain] = {}  # what the names stand for
-        self.taken = {*self._params, *_bound(kernel.body)}
+        self.taken = {*self._params, *bound(kernel.body)}
         self._known_sizes: list[syntax.Require] = []
         self.numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
-        self._bound_once = _bound_once(kernel)
+        self._bound_once = bound_once(kernel)
         self._ints = {p.name for p, t in zip(kernel.params, types) if t == ScalarType(PYINT) and p.name in self._bound_once}
         types_of = zip(kernel.params, types)
         self.halves = may_have_halves(kernel, types)
@@ -97,7 +74,7 @@ class LoopBuilder(ABC):
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
         self._reads = reads_of(kernel.body)
-        self._unchanged = _unchanged(kernel, bool(self._aliased))
+        self._unchanged = unchanged(kernel, bool(self._aliased))
         self._possibly_viewed: set[str] = set()  # arrays of which there is something that may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
@@ -127,7 +104,7 @@ class LoopBuilder(ABC):
 
     def adopt(self, body: Sequence[Stmt]) -> None:
         """Takes in statements that are not those of the kernel's text, before they are lowered."""
-        self.taken |= set(_bound(body))
+        self.taken |= set(bound(body))
         self._reads += reads_of(body)
 
     def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:

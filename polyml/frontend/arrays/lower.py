@@ -212,14 +212,14 @@ class Lowering(LoopBuilder):
     def _assign_part(self, stmt: syntax.Assign) -> None:
         if masked_assignment.assign(self, stmt):
             return
-        target: Value | _Place = (
-            self._place(stmt.target) if isinstance(stmt.target, syntax.Subscript) else self._part_place(stmt.target)
-        )
+        place = stmt.target
+        target = self._place(place) if isinstance(place, syntax.Subscript) else self._part_place(traversal.as_part(place))
         if isinstance(target, _Place) and any(isinstance(index, Elements) for index in target.indices):
             indexed_assignment.assign(self, stmt, target.base, target.indices)
             return
-        if isinstance(target, _Place):
-            target = self.taken_part(target.base, target.indices, stmt.target.loc)
+        self._assign_to(self.taken_part(target.base, target.indices, place.loc) if isinstance(target, _Place) else target, stmt)
+
+    def _assign_to(self, target: Value, stmt: syntax.Assign) -> None:
         if isinstance(target, syntax.Subscript):
             self.check_changes(target.array, stmt.loc)
             value = self.value(stmt.value)
