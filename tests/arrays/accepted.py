@@ -54,7 +54,7 @@ _CONSTRUCTS = [
     "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
     "A * 1j", "A.real * 1", "A.imag * 1", "A.real = B.real", "A.imag = B.real", "abs(A)", "complex(n, s) * A",
     "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "A[A > 2] = B[A > 2]",
-    "m = A > 2; A[m] = A[m] * 2 + B[m]", "x[x > 2]", "A[:, np.newaxis] + 0", "A.fill(2)", "np.copyto(A, B)",
+    "m = A > 2; A[m] = A[m] * 2 + B[m]", "x[x > 2]", "x[x > 2].sum()", "(x[x > 2] * 2).mean()", "A[A > 2].any()", "A[A > 2].max()", "A[:, np.newaxis] + 0", "A.fill(2)", "np.copyto(A, B)",
     "np.add(A, B, out=A)", "np.multiply(A, B, A)", "x[x.astype(np.int64) % 4]", "A[:, J]", "x[J % 2]", "x[J] = 1", "x[J] += A[0, J]", "np.add.at(x, J, 1); return x",
     "for row in A: x += row", "for i, v in enumerate(x): A[0, i] = v", "for u, v in zip(x, A[1]): A[0] += u * v",
     "for v in reversed(x): A[0] += v", "for v in (x, A[1]): A[0] += v",

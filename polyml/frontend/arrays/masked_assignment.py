@@ -38,7 +38,7 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
     if update is not None and update.left != stmt.target:
         return False
     chosen_arrays: list[Elements] = []
-    number = _of_whole_arrays(builder, stmt.value if update is None else update.right, chosen, chosen_arrays)
+    number = of_whole_arrays(builder, stmt.value if update is None else update.right, chosen, chosen_arrays)
     if number is None or any(not _goes_with(base, array) for array in chosen_arrays):
         return False
     value = builder.value(number)
@@ -70,7 +70,7 @@ def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elem
     return any(read.array != own.array or read.indices != own.indices for read in reads)
 
 
-def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: list[Elements]) -> Expr | None:
+def of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: list[Elements]) -> Expr | None:
     """Returns the expression with the whole array B in the place of each B[m], where m is the mask of an assignment A[m] = x.
 
     None is returned where the expression has arrays other than B[m].
@@ -91,7 +91,7 @@ def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: l
     if isinstance(number, syntax.Subscript):
         return None if isinstance(builder.value(number), Elements) else number
     operands = traversal.operands(number)
-    parts = [_of_whole_arrays(builder, part, chosen, found) for part in operands]
+    parts = [of_whole_arrays(builder, part, chosen, found) for part in operands]
     known = tuple(part for part in parts if part is not None)
     return traversal.with_operands(number, known) if len(known) == len(operands) else None
 

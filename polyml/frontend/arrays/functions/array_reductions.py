@@ -58,7 +58,7 @@ def _mean(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
     array, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
     if options.get("dtype") is not None and options["dtype"].kind not in "cf":
         raise NotAffineError("np.mean in integers", loc=loc, notes=["polyml compiles: dtype= of floats"])
-    total = _sum_as_mean(builder, args, options, loc)
+    total = sum_as_mean(builder, args, options, loc)
     mean = each_element(total, lambda part: syntax.Binary("/", part, count(array, axes, 0), loc=loc))
     return _mean_of_halves(builder, mean, array, options, loc) if builder.halves else mean
 
@@ -77,7 +77,7 @@ def _variance(root: bool):
         distance = as_array(map_elements(builder, [array, mean], lambda a, b: syntax.Binary("-", a, b), loc), loc)
         square = Elements(distance.shape, lambda point: syntax.Call("norm", (distance.at(point),)))
         kept = {"axis": options.get("axis"), "keepdims": options.get("keepdims")}
-        total = _sum_as_mean(builder, [square], kept, loc)
+        total = sum_as_mean(builder, [square], kept, loc)
         ddof = options.get("ddof", 0)
 
         def finished(part: Expr) -> Expr:
@@ -161,7 +161,7 @@ def _call(function: str) -> Callable[[Expr, Expr], Expr]:
 
 
 sum_elements = _reduction(0, _plus, "sum")
-_sum_as_mean = _reduction(0, _plus, "mean", wide=True)
+sum_as_mean = _reduction(0, _plus, "mean", wide=True)
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sum": sum_elements,

@@ -13,6 +13,7 @@ from polyml.frontend.arrays.functions import (
     linear_algebra,
     manipulation,
     searching,
+    selections,
 )
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 
@@ -31,5 +32,8 @@ def called(builder: LoopBuilder, call: syntax.Function) -> Value:
     """Returns the value of a call of one of NumPy's functions of arrays, after adding the loops that compute it to
     `builder.out`.
     """
+    selected = selections.reduced(builder, call)
+    if selected is not None:
+        return selected
     args = [builder.value(arg) for arg in call.args]
     return _FUNCTIONS[call.function](builder, args, dict(call.options), call.loc)
