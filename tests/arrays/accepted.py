@@ -139,6 +139,7 @@ _CALLS = {
 _ALLOCATIONS = [
     "y = np.zeros(4); y += x; return y", "y = np.ones((4, n)); return y", "y = np.full(4, s); return y",
     "y = np.empty_like(A); y[:] = A; return y", "y = np.zeros_like(A); return y", "y = np.full_like(x, n); return y",
+    "np.ones(3, dtype=np.result_type(A, s))",
     "y = np.zeros(A.shape, A.dtype); return y",
 ]  # fmt: skip
 _NOT_YET = [

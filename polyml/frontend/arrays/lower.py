@@ -290,6 +290,10 @@ class Lowering(LoopBuilder):
         like = stmt.element
         if isinstance(like, syntax.Like):
             like = syntax.TypeOf(self.array(like.array, like.loc).sample, loc=like.loc)
+        elif isinstance(like, syntax.TypeOf) and isinstance(like.of, syntax.Function):
+            values = map(self.value, like.of.args)
+            samples = [value.sample if isinstance(value, Elements) else value for value in values]
+            like = syntax.TypeOf(self.promoted(samples, like.loc), loc=like.loc)
         fill = None if stmt.fill is None else self.number(stmt.fill)
         self.out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
         extents = tuple(Extent(Linear.of(size), True) for size in shape)

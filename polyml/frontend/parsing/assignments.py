@@ -238,7 +238,10 @@ def _fill(parser: ExpressionParser, stem: str, given: dict[str, ast.expr], call:
     return syntax.Const(_CONSTANTS[stem], loc=parser.text.loc(call)) if stem in _CONSTANTS else None
 
 
-def _element(parser: ExpressionParser, node: ast.expr | None, default) -> DType | syntax.Like | None:
+def _element(parser: ExpressionParser, node: ast.expr | None, default) -> DType | syntax.Like | syntax.TypeOf | None:
+    if isinstance(node, ast.Call) and parser.value(node.func) is np.result_type and node.args and not node.keywords:
+        loc = parser.text.loc(node)
+        return syntax.TypeOf(syntax.Function("result_type", tuple(map(parser.expr, node.args)), loc=loc), loc=loc)
     if node is None or parser.constant(node) is None:
         return default
     if isinstance(node, ast.Attribute) and node.attr == "dtype" and parser.is_local(node.value):
@@ -249,6 +252,6 @@ def _element(parser: ExpressionParser, node: ast.expr | None, default) -> DType 
         raise parser.error(
             node,
             "this is not an element type of the language",
-            f"{ACCEPTED}, or A.dtype",
+            f"{ACCEPTED}, A.dtype, or np.result_type(A, B)",
         )
     return dtype

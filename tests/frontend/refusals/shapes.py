@@ -199,7 +199,7 @@ def f(A):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype="G")
                                 ^^^
-  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, or A.dtype
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, A.dtype, or np.result_type(A, B)
 """,
     ),
     Case(
@@ -213,7 +213,7 @@ def f(A, d):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype=d)
                                 ^
-  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, or A.dtype
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, A.dtype, or np.result_type(A, B)
 """,
     ),
     Case(
