@@ -45,6 +45,7 @@ QUICK = frozenset(
     frontend/parsing/functions/test_inner_functions.py::test_what_is_refused_runs_as_python
     frontend/library/test_searching.py::test_a_python_float_is_not_rounded_to_the_arrays_type
     frontend/parsing/test_source_text.py
+    frontend/sparse/test_matrices.py
     frontend/test_captures.py
     frontend/test_errors.py
     frontend/test_name_resolution.py

@@ -18,6 +18,7 @@ LAYERS = (
     ("frontend",),
     ("frontend.library",),
     ("frontend.text",),
+    ("frontend.sparse",),
     ("frontend.parsing", "frontend.parsing.functions"),  # names below, statements above
     ("frontend.regions",),
     ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above

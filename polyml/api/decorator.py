@@ -23,6 +23,7 @@ from polyml.api.calls import constants
 from polyml.api.calls.call_arguments import exact_types, for_python, originals, types_of
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python, may_be_refused
+from polyml.api.calls.sparse_calls import NotCompiled, SparseCalls
 from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.explained import Explained
@@ -90,6 +91,7 @@ class Kernel(Explorable, Explained, Reported):
         self._simulation: ArraySimulation | None = None  # the last call, where the target is an array
         self._recent: tuple[Hot, ...] = ()
         self._by_constants: dict[str, Kernel] = {}  # this function for arguments that are compiled as constants, by their text
+        self._matrices = SparseCalls[Kernel](function, lambda made: _OfArrays(made, settings))
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         _kernels.add(self)
 
@@ -136,7 +138,11 @@ class Kernel(Explorable, Explained, Reported):
         'not called'
         """
         parts = tuple(dict.fromkeys(self.compiled_parts()))
-        forms = [s for each in (self, *self._by_constants.values()) for s in list(each._specialisations.values())]
+        forms = [
+            s
+            for each in (self, *self._by_constants.values(), *self._matrices.kernels())
+            for s in list(each._specialisations.values())
+        ]
         signatures = tuple(dict.fromkeys(words.signature(s.request.types, s.request.layouts) for s in forms if s.artifact))
         ran = self._as_python.calls > 0
         form = "in parts" if parts else "compiled" if signatures else "plain Python" if ran else "not called"
@@ -199,6 +205,8 @@ class Kernel(Explorable, Explained, Reported):
             if result is not MISS:
                 return result
             self._kinds.forget()
+        if (of_arrays := self._matrices.find(values)) is not None:
+            return self._on_arrays(of_arrays, values)
         refused: PolymlError | None = None
         try:
             given = self._arguments(values)
@@ -364,6 +372,18 @@ class Kernel(Explorable, Explained, Reported):
         own = Kernel(part.lifted, self.settings, target=self.gpu)
         own._told = self._reasons
         return PartCall(part, own, self._without_a_part)
+
+
+class _OfArrays(Kernel):
+    """A kernel that takes the arrays of sparse matrices in the place of these. Where it is not compiled, it runs nothing."""
+
+    _is_part = True
+
+    def _run_as_python(
+        self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
+        about: frozenset[str] | None = None,
+    ):  # fmt: skip
+        raise NotCompiled(problem, decided)
 
 
 @overload

@@ -60,6 +60,8 @@ class Explained(Schedulable, Specialised, OnGpu):
             plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
             runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
             return self._with_remarks([words.simulated(str(self.target), runs, self._where)])
+        if isinstance(self._of_arrays, Explained):
+            return self._of_arrays.explain()
         last = self._last
         if last is None and not self._python_reason:
             return ExplainText(f"{self._where}: not called yet")
@@ -147,6 +149,8 @@ class Explained(Schedulable, Specialised, OnGpu):
             return (self._remarks_on_gpu(args_or_types),)
         if self.target is not None:
             return (self._remarks_on_array(args_or_types),)
+        if isinstance(self._of_arrays, Explained) and not args_or_types:
+            return self._of_arrays.remarks()
         if args_or_types or self._last is None and not self._python_reason:
             options = config.resolve(self.settings)
 

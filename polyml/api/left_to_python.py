@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from polyml import config
 from polyml.api.calls.lifted_parts import PartCall
-from polyml.api.calls.plain_calls import Kinds, Plain, Tally, reasons, refusals
+from polyml.api.calls.plain_calls import Kinds, Plain, Tally, may_be_refused, reasons, refusals
+from polyml.api.calls.sparse_calls import ArraysKernel, NotCompiled, SparseCall
 from polyml.api.calls.specialisation import NO_ENTRY, Hot
 from polyml.api.explaining import words
 from polyml.api.function import KernelFunction, outside
@@ -43,6 +44,7 @@ class LeftToPython(KernelFunction):
         self.compiled: bool | None = None
         self._whole: LeftToPython | None = None  # of which this one is for some constants
         self._hot = NO_ENTRY
+        self._of_arrays: ArraysKernel | None = None  # ran the last call, where sparse matrices are arguments
         self._python_reason = ""
         self._reasons: dict[str, PolymlError] = {}  # why calls ran as plain Python: by their texts, in order
         self._as_python = Tally()
@@ -139,6 +141,23 @@ class LeftToPython(KernelFunction):
             return False
         told = {(each.message, each.loc.line) for each in self._told.values() if each.loc}
         return all(each.loc is None or (each.message, each.loc.line) in told for each in problems)
+
+    def _on_arrays(self, call: SparseCall, values: tuple[object, ...]):
+        """Calls the function of the arrays of sparse matrices, and returns the result; where it is not compiled, Python runs the
+        function itself.
+        """
+        try:
+            result = call.run(values)
+        except NotCompiled as refused:
+            left = refused
+        else:
+            self._hot, self._of_arrays = Hot(active(), call.entry, None), call.kernel
+            self.compiled, self._python_reason = True, ""
+            return result
+        self._of_arrays = None
+        about = frozenset(name for name, value in zip(self._names, values) if may_be_refused(value))
+        problem = self._in_call(left.problem)
+        return self._run_as_python(*self._passed(values), problem, values if left.decided else None, left.decided, about)
 
     def _refusals(self, decided: bool) -> tuple[Refusals, tuple[CaptureGuard, ...]]:
         """Returns the statements that cannot be compiled whatever the arguments are, and guards of the outside names on which that

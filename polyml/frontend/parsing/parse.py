@@ -42,6 +42,7 @@ from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.source_text import last_line, text_of
+from polyml.frontend.sparse.requirements import required
 from polyml.reading.function_source import names_outside
 from polyml.source import Loc
 
@@ -309,6 +310,8 @@ class _FunctionParser:
                 return self._assert(stmt)
             case ast.Break() | ast.Continue():
                 return (self._jumps.leave(type(stmt).__name__.lower(), self._text.loc(stmt)),)
+            case ast.Expr(value=ast.Call(args=[test, ast.Constant(value=str(what))]) as call) if self._requires(call):
+                return (syntax.Require(self.expressions.expr(test), what, loc=self._text.loc(stmt)),)
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
                 self.expressions.call(call)
                 return ()
@@ -322,6 +325,9 @@ class _FunctionParser:
                 stmt, "this expression has no effect on the result", _STATEMENTS, "PML-F010" if called else None
             )
         raise self.expressions.error(stmt, f"{spelled(stmt)} is not part of the language", _STATEMENTS)
+
+    def _requires(self, call: ast.Call) -> bool:
+        return self.expressions.value(call.func) is required
 
     # Control
 

@@ -16,6 +16,7 @@ from polyml.source import Loc, Source
 
 Written = ast.stmt | ast.expr | ast.keyword | ast.arg  # nodes that have a place in the text
 
+REWRITTEN = "polyml_rewritten"  # the attribute of a function that has its definition, where that is not what its file has
 FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -69,7 +70,7 @@ def text_of(function: FunctionType) -> FunctionText:
             notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"],
             code="PML-F060",
         ) from problem
-    tree = found.tree
+    tree = vars(function).get(REWRITTEN, found.tree)
     if isinstance(tree, ast.AsyncFunctionDef):
         raise LanguageError(
             "an async function cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060"

@@ -79,7 +79,7 @@ def lift_parts(
         return None
     tree.decorator_list, tree.returns = [], None
     free = dict.fromkeys([*function.__code__.co_freevars, *lifter.parts, *([] if own is None else [own])])
-    code = _function(tree, function, function.__code__.co_filename, list(free))
+    code = function_code(tree, function, function.__code__.co_filename, list(free))
     return LiftedFunction(function, code, lifter.parts, own)
 
 
@@ -384,7 +384,7 @@ class _PartLifter:
         if [ast.dump(stmt) for stmt in tree.body[: len(body)]] != [ast.dump(stmt) for stmt in body] or first < 2:
             return None
         file = f"{self.function.__code__.co_filename} (lines {first} to {last})"
-        code = _function(tree, self.function, file, self.function.__code__.co_freevars)
+        code = function_code(tree, self.function, file, self.function.__code__.co_freevars)
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or ()))
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         _parts.add(code)
@@ -392,7 +392,7 @@ class _PartLifter:
         return FunctionType(code, self.function.__globals__, self.function.__name__, None, closure)
 
 
-def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Sequence[str]) -> CodeType:
+def function_code(tree: ast.FunctionDef, function: FunctionType, file: str, free: Sequence[str]) -> CodeType:
     """Returns the compiled code of a definition.
 
     function: the function whose flags and qualified name the code gets

@@ -102,9 +102,11 @@ def has_nest_in_loop(statement: Statement) -> bool:
 
 
 def is_nest(statement: Statement) -> bool:
-    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts."""
+    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts.
+    A constant that fills an array needs none.
+    """
     depth = len(statement.iterators)
-    return statement.region is None and (depth > 2 or depth > max(1, len(statement.write.subscripts)))
+    return statement.region is None and bool(statement.reads) and (depth > 2 or depth > max(1, len(statement.write.subscripts)))
 
 
 def _is_affine_nest(stmt: Stmt) -> bool:
@@ -170,7 +172,7 @@ class _RegionBuilder:
                 return self._alloc(stmt)
             case syntax.Require() if self._holds(stmt.condition):
                 return ()
-            case syntax.Require() if all(isinstance(n, _OF_SIZES) for n in traversal.nodes(stmt.condition)):
+            case syntax.Require() if all(map(self._is_of_sizes, traversal.nodes(stmt.condition))):
                 self._outside.require(stmt)
                 return ()
             case syntax.Require():
@@ -178,6 +180,12 @@ class _RegionBuilder:
         if isinstance(stmt, syntax.For):
             self._numbers[stmt.var] = PYINT
         return (traversal.with_bodies(traversal.map_reads(stmt, self._value), self._block),)
+
+    def _is_of_sizes(self, node: Expr) -> bool:
+        """Returns whether a part of a condition is known when a call begins."""
+        if isinstance(node, syntax.Name):
+            return node.name in self._declared.argument_names and node.name not in self._declared.scalar_names
+        return isinstance(node, _OF_SIZES)
 
     def _holds(self, condition: Expr) -> bool:
         """Returns whether a condition says no more than the bounds of a loop over a range from 0 on say of its variable."""
