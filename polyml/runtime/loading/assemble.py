@@ -127,8 +127,9 @@ class Assembler:
 
 
 def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
-    """Returns the assembly text of the code that `assemble` makes of an LLVM text."""
-    return _machine(cpu, features, level).emit_assembly(_parsed(text))
+    """Returns the assembly text of the code that an `Assembler` makes of an LLVM text."""
+    made = _optimised(text, cpu, features) if text.startswith(_ROUGH) else text
+    return _machine(cpu, features, level).emit_assembly(_parsed(made))
 
 
 def assemble_optimised(text: str) -> bytes:
