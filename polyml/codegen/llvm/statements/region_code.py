@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, block_indices, totals
 from polyml.codegen.analysis.region_indices import LoopIndex, Moves, constant_factor, loop_indices, others_in
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
@@ -32,6 +33,7 @@ class RegionEmitter:
         self._body, self._fn, self._region = body, body.fn, region
         self._values = RegionValues(body, locations, statement, region, node)
         self._ends: dict[str, BasicBlock] = {}
+        self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
 
     def emit(self) -> None:
         """Emits the region's statements."""
@@ -47,7 +49,7 @@ class RegionEmitter:
     def _stmt(self, stmt: syntax.Stmt) -> None:
         match stmt:
             case syntax.Assign():
-                self._values.assign(stmt.target, self._assigned(stmt))
+                self._assign(stmt)
             case syntax.If():
                 self._if(stmt)
             case syntax.For():
@@ -69,8 +71,28 @@ class RegionEmitter:
             case _:
                 raise TypeError(f"not a statement of a region: {stmt!r}")
 
-    def _assigned(self, stmt: syntax.Assign) -> SsaValue:
-        return sum_of(self._body, self._values, stmt) or self._values.of(stmt.value)
+    def _assign(self, stmt: syntax.Assign) -> None:
+        """Emits an assignment. What is added to the number itself may be added up in another order."""
+        match stmt:
+            case syntax.Assign(syntax.Name(name=name), syntax.Binary(right=right)) if name in self._terms and is_sum(
+                self._body, stmt
+            ):
+                with self._body.math.in_sums(self._body.module.floats.mode):
+                    self._terms[name].append(self._values.of(right))
+            case _:
+                self._values.assign(stmt.target, sum_of(self._body, self._values, stmt) or self._values.of(stmt.value))
+
+    def _add_terms(self, stmt: syntax.For) -> None:
+        """Emits the addition of what several iterations add to numbers, in pairs, so that the iterations do not wait for each other."""
+        math = self._body.math
+        for each in stmt.body:
+            match each:
+                case syntax.Assign(syntax.Name(name=name) as target, syntax.Binary(op=op)) if terms := self._terms.get(name, []):
+                    with math.in_sums(self._body.module.floats.mode):
+                        while len(terms) > 1:
+                            pairs = zip(terms[::2], terms[1::2])
+                            terms = [math.plain(op, one, other) for one, other in pairs]
+                        self._values.assign(target, math.plain(op, self._values.number(name), terms[0]))
 
     def _begin(self, block: BasicBlock) -> None:
         self._fn.current = block
@@ -112,7 +134,7 @@ class RegionEmitter:
         found = loop_indices(stmt)
         indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
         if not indices:
-            self._loop(stmt, start, count)
+            self._loop(stmt, start, count, self._blocks(stmt, start, count))
             return
         inside = self._all_inside(stmt, (start, count), indices, found.counters)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
@@ -120,7 +142,7 @@ class RegionEmitter:
         for block, safe in ((fast, known | {(id(each.element), each.dim) for each in indices}), (slow, known)):
             self._begin(block)
             self._values.safe = safe
-            self._loop(stmt, start, count)
+            self._loop(stmt, start, count, self._blocks(stmt, start, count) if block is fast else "0")
             self._fn.jump(after)
         self._values.safe = known
         self._begin(after)
@@ -136,7 +158,55 @@ class RegionEmitter:
             length = fn.emit(f"add i64 {last}, 1")
         return fn.emit(f"select i1 {some}, i64 {length}, i64 0")
 
-    def _loop(self, stmt: syntax.For, start: str, count: str) -> None:
+    def _blocks(self, stmt: syntax.For, start: str, count: str) -> str:
+        """Emits the iterations of a loop that run several at once, and returns the number of the first one that is left."""
+        fn, outer = self._fn, self._values.safe
+        indices = () if self._body.module.arguments.aliased else block_indices(stmt, outer)
+        if not indices or not all(self._values.is_plain(each.value) for each in indices):
+            return "0"
+        before, head, test, run, after = fn.current, fn.block("blocks"), fn.block("test"), fn.block("run"), fn.block("rest")
+        number, last = fn.name(), fn.emit(f"sub i64 {count}, {ITERATIONS}")
+        fn.branch(fn.emit(f"icmp ult i64 {count}, {LEAST}"), after, head)
+        self._begin(head)
+        fn.branch(fn.emit(f"icmp sle i64 {number}, {last}"), test, after)
+        self._begin(test)
+        steps = [number, *(fn.emit(f"add nuw nsw i64 {number}, {step}") for step in range(1, ITERATIONS))]
+        total = ""
+        for step in steps:
+            self._set_variable(stmt, start, step)
+            for value, extent in dict.fromkeys((each.value, self._extent(each.element, each.dim)) for each in indices):
+                inside = fn.emit(f"icmp ult i64 {self._values.of(value).ssa}, {extent}")
+                total = fn.emit(f"and i1 {total}, {inside}") if total else inside
+        tested = fn.current
+        fn.branch(total, run, after)
+        self._begin(run)
+        self._values.safe = outer | {(id(each.element), each.dim) for each in indices}
+        self._terms = {name: [] for name in totals(stmt)}
+        for step in steps:
+            self._set_variable(stmt, start, step)
+            self._block(stmt.body)
+        self._add_terms(stmt)
+        self._values.safe, self._terms = outer, {}
+        following = fn.emit(f"add nuw nsw i64 {number}, {ITERATIONS}")
+        fn.jump(head)
+        head.phis.append(f"{number} = phi i64 [ 0, %{before.label} ], [ {following}, %{fn.current.label} ]")
+        self._begin(after)
+        left = fn.name()
+        others = f"[ {number}, %{head.label} ], [ {number}, %{tested.label} ]"
+        after.phis.append(f"{left} = phi i64 [ 0, %{before.label} ], {others}")
+        return left
+
+    def _set_variable(self, stmt: syntax.For, start: str, number: str) -> None:
+        """Emits the assignment of the variable of a loop. number: that of the iteration, counted from 0."""
+        moved = number if stmt.step == 1 else self._fn.emit(f"mul i64 {number}, {stmt.step}")
+        value = self._fn.emit(f"add i64 {start}, {moved}")
+        self._values.assign(syntax.Name(stmt.var, dtype=PYINT), SsaValue(value, PYINT))
+
+    def _extent(self, element: syntax.Subscript, dim: int) -> str:
+        return self._body.integer(self._body.module.table.affine(self._body.scop.arrays[element.array].shape[dim]))
+
+    def _loop(self, stmt: syntax.For, start: str, count: str, first: str) -> None:
+        """Emits the iterations of a loop one by one. first: the number of the first one of them"""
         fn = self._fn
         before, head, body, after = fn.current, fn.block("loop"), fn.block("body"), fn.block("after")
         fn.jump(head)
@@ -144,13 +214,11 @@ class RegionEmitter:
         number = fn.name()
         fn.branch(fn.emit(f"icmp ult i64 {number}, {count}"), body, after)
         self._begin(body)
-        moved = number if stmt.step == 1 else fn.emit(f"mul i64 {number}, {stmt.step}")
-        value = fn.emit(f"add i64 {start}, {moved}")
-        self._values.assign(syntax.Name(stmt.var, dtype=PYINT), SsaValue(value, PYINT))
+        self._set_variable(stmt, start, number)
         self._block(stmt.body)
         following = fn.emit(f"add nuw i64 {number}, 1")
         fn.jump(head)
-        head.phis.append(f"{number} = phi i64 [ 0, %{before.label} ], [ {following}, %{fn.current.label} ]")
+        head.phis.append(f"{number} = phi i64 [ {first}, %{before.label} ], [ {following}, %{fn.current.label} ]")
         self._begin(after)
 
     # -- indices that are known to be inside before a loop begins ----------------------------------------------------
@@ -179,7 +247,7 @@ class RegionEmitter:
             if key in tested:
                 continue
             tested.add(key)
-            extent = self._body.integer(self._body.module.table.affine(self._body.scop.arrays[each.element.array].shape[each.dim]))
+            extent = self._extent(each.element, each.dim)
             for leaf in others_in(each.index, {*ends}):
                 total = fn.emit(f"and i1 {total}, {self._is_near(self._values.of(leaf).ssa)}")
             for bound in self._range(each.index, ends, dict(each.moves)):
@@ -212,16 +280,19 @@ class RegionEmitter:
         return value, value
 
 
-def sum_of(body: ElementAccess, values: RegionValues, stmt: syntax.Assign) -> SsaValue | None:
-    """Emits a sum or a product that a number is made of itself and something else, and returns it; None for other values.
-
-    What is added to it may be added up in another order, as far as the mode of floats says.
-    """
-    value, math, mode = stmt.value, body.math, body.module.floats.mode
+def is_sum(body: ElementAccess, stmt: syntax.Assign) -> bool:
+    """Returns whether a float is made of itself and something that is added to it, or multiplied with it, in any order."""
+    value = stmt.value
     match stmt.target, value:
-        case syntax.Name(name=name), syntax.Binary(op="+" | "*" as op, left=syntax.Name(name=own)) if own == name:
-            if value.dtype.is_float and value.dtype.bits >= 32 and mode != "strict":
-                with math.in_sums(mode):
-                    left, right = values.of(value.left), values.of(value.right)
-                    return math.reassociated(op, *math.broadcast(left, right))
-    return None
+        case syntax.Name(name=name), syntax.Binary(op="+" | "*", left=syntax.Name(name=own)) if own == name:
+            return value.dtype.is_float and value.dtype.bits >= 32 and body.module.floats.mode != "strict"
+    return False
+
+
+def sum_of(body: ElementAccess, values: RegionValues, stmt: syntax.Assign) -> SsaValue | None:
+    """Emits a sum or product that a number is made of itself and something else (`is_sum`), and returns it; None for other values."""
+    if not is_sum(body, stmt) or not isinstance(stmt.value, syntax.Binary):
+        return None
+    with body.math.in_sums(body.module.floats.mode):
+        left, right = values.of(stmt.value.left), values.of(stmt.value.right)
+        return body.math.reassociated(stmt.value.op, *body.math.broadcast(left, right))

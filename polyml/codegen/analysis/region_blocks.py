@@ -1,0 +1,103 @@
+"""Loops of a Region of which several iterations may run at once, behind one test of all their indices.
+
+    for k in range(n):                     for k in range(0, n - 3, 4):
+        s += val[k] * x[col[k]]     ->         if not (col[k] < N and .. and col[k + 3] < N): break
+                                               s += val[k] * x[col[k]]; ..; s += val[k + 3] * x[col[k + 3]]
+                                           the other iterations one by one
+
+An index counts that is known before its iteration begins: it is made of the loop's variable, of numbers that the loop does not change,
+and of elements of arrays that it does not store to. What fails such a test is left to the loop over single iterations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from polyml.codegen.analysis.region_integers import changed_in
+from polyml.frontend import syntax, traversal
+
+ITERATIONS = 4  # at once
+LEAST = 16  # iterations of a loop of which several run at once; of short loops the ends cost more than the iterations
+_MOST_NODES = 40  # of the expressions in an iteration
+Dimension = tuple[int, int]  # the identity of a Subscript, and a dimension
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockIndex:
+    """A BlockIndex is an index that is tested before its iteration begins.
+
+    element, dim: where it stands
+    value: what it is, made of what is known before the iteration
+    """
+
+    element: syntax.Subscript
+    dim: int
+    value: syntax.Expr
+
+
+def block_indices(loop: syntax.For, safe: frozenset[Dimension]) -> tuple[BlockIndex, ...]:
+    """Returns the indices of a loop that are to be tested before several iterations run at once; none where they cannot.
+
+    safe: the indices that are known to be those of elements
+    """
+    body = [stmt for stmt in loop.body if isinstance(stmt, syntax.Assign)]
+    if len(body) < len(loop.body) or sum(1 for stmt in body for _ in traversal.nodes(stmt.value)) > _MOST_NODES:
+        return ()
+    stored = {stmt.target.array for stmt in body if isinstance(stmt.target, syntax.Subscript)}
+    values: dict[str, syntax.Expr | None] = dict.fromkeys(changed_in(body) - {loop.var})
+    found: dict[Dimension, BlockIndex] = {}
+    for stmt in body:
+        target = (stmt.target,) if isinstance(stmt.target, syntax.Subscript) else ()
+        for node in (node for expr in (stmt.value, *target) for node in traversal.nodes(expr)):
+            if not isinstance(node, syntax.Subscript) or node.inside:
+                continue
+            for dim, index in enumerate(node.indices):
+                if (id(node), dim) not in safe:
+                    value = _known(index, values, stored, safe)
+                    if value is None:
+                        return ()
+                    found[id(node), dim] = BlockIndex(node, dim, value)
+        if isinstance(stmt.target, syntax.Name):
+            values[stmt.target.name] = _known(stmt.value, values, stored, safe)
+    return tuple(found.values())
+
+
+def totals(loop: syntax.For) -> frozenset[str]:
+    """Returns the numbers of which a loop does nothing but add something to them, or multiply them by it, in one statement."""
+    reads = [
+        node.name
+        for stmt in loop.body
+        for e in traversal.expressions(stmt)
+        for node in traversal.nodes(e)
+        if isinstance(node, syntax.Name)
+    ]
+    found: list[str] = []
+    for stmt in loop.body:
+        match stmt:
+            case syntax.Assign(syntax.Name(name=name), syntax.Binary(op="+" | "*", left=syntax.Name(name=own))) if own == name:
+                found.append(name)
+    return frozenset(name for name in found if reads.count(name) == found.count(name) == 1)
+
+
+def _known(
+    expr: syntax.Expr, values: Mapping[str, syntax.Expr | None], stored: set[str], safe: frozenset[Dimension]
+) -> syntax.Expr | None:
+    """Returns an expression in terms of what is known before the iteration; None where it is made of other things.
+
+    values: those of numbers that the loop changes, as far as they are known
+    stored: the arrays that the loop stores to
+    safe: the indices that are known to be those of elements
+    """
+    if isinstance(expr, syntax.Name):
+        return values.get(expr.name, expr)
+    operands = traversal.operands(expr)
+    made = [_known(each, values, stored, safe) for each in operands]
+    kept = [each for each in made if each is not None]
+    if len(kept) < len(made):
+        return None
+    is_same = all(a is b for a, b in zip(kept, operands))
+    if isinstance(expr, syntax.Subscript):
+        is_safe = is_same and expr.indices and all((id(expr), dim) in safe for dim in range(len(expr.indices)))
+        return expr if is_safe and expr.array not in stored else None
+    return expr if is_same else traversal.with_operands(expr, tuple(kept))
