@@ -17,7 +17,7 @@ from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
 from polyml.codegen.llvm.loops.parallel_work import is_short, work, work_at
-from polyml.codegen.llvm.outline import STATUS_WORD, LoopEnvironment, OutlinedLoop, may_fail, region_work
+from polyml.codegen.llvm.outline import STATUS_WORD, LoopEnvironment, OutlinedLoop, has_loops_by_data, may_fail, region_work
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
@@ -27,6 +27,7 @@ from polyml.quasi_affine.affine import variable
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 SPARED_LIMIT = 2**39  # the most bytes of an array that plain Python would allocate and the kernel does without
 CHUNKS_PER_THREAD = 4  # chunks of a short loop for each thread
+UNEVEN_CHUNKS = 16  # of a loop whose iterations have loops of which data decide the length: threads that are done early take more of them
 PARALLEL_WORK = 100_000  # with fewer instances, starting the threads costs more than it gains
 
 
@@ -305,7 +306,8 @@ class KernelEmitter(Body):
         if enough is not None and enough != "true":
             threads = "1" if enough == "false" else fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
         is_divided = fails or is_short(self.module.program, node)
-        shares = fn.emit(f"mul i64 {threads}, {CHUNKS_PER_THREAD}") if is_divided else threads
+        chunks = UNEVEN_CHUNKS if fails and has_loops_by_data(module, node) else CHUNKS_PER_THREAD
+        shares = fn.emit(f"mul i64 {threads}, {chunks}") if is_divided else threads
         self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
         self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")

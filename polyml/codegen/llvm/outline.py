@@ -10,7 +10,7 @@ from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.loops import loop_bounds
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.quasi_affine.affine import variable
 
@@ -164,6 +164,15 @@ def region_work(module: Module, node: Loop) -> int:
     regions = [region for each in instances(node.body) if (region := module.scop.statements[each.statement].region)]
     loops_inside = sum(isinstance(stmt, (syntax.For, syntax.While)) for region in regions for stmt in statements(region.body))
     return LOOP_WORK ** min(loops_inside, 2) * BLOCK_WORK
+
+
+def has_loops_by_data(module: Module, node: Loop) -> bool:
+    """Returns whether an iteration of a loop has loops inside of which data decide how long they are."""
+    regions = [region for each in instances(node.body) if (region := module.scop.statements[each.statement].region)]
+    inside = [stmt for region in regions for stmt in statements(region.body)]
+    bounds = [bound for stmt in inside if isinstance(stmt, syntax.For) for bound in (stmt.start, stmt.stop)]
+    own = (isinstance(part, (syntax.Subscript, syntax.Name)) for bound in bounds for part in traversal.nodes(bound))
+    return any(own) or any(isinstance(stmt, syntax.While) for stmt in inside)
 
 
 def balanced_chunk(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
