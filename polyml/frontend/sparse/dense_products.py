@@ -8,15 +8,37 @@ from polyml.frontend.sparse.requirements import required
 
 
 def csr_columns(data, indices, indptr, rows, columns, x):
+    """Returns the product in strips of eight columns, whose sums stay in registers while a row is gone through."""
     _, count = x.shape
     required(x.shape[0] == columns, "a product of arrays that do not fit")
-    y = np.zeros((rows, count), dtype=np.result_type(data, x))
+    y = np.empty((rows, count), dtype=np.result_type(data, x))
     for i in range(rows):
-        for k in range(indptr[i], indptr[i + 1]):
-            value = data[k]
-            j = indices[k]
-            for c in range(count):
-                y[i, c] += value * x[j, c]
+        for c in range(0, count - 7, 8):
+            t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0
+            for k in range(indptr[i], indptr[i + 1]):
+                value = data[k]
+                j = indices[k]
+                t0 += value * x[j, c]
+                t1 += value * x[j, c + 1]
+                t2 += value * x[j, c + 2]
+                t3 += value * x[j, c + 3]
+                t4 += value * x[j, c + 4]
+                t5 += value * x[j, c + 5]
+                t6 += value * x[j, c + 6]
+                t7 += value * x[j, c + 7]
+            y[i, c] = t0
+            y[i, c + 1] = t1
+            y[i, c + 2] = t2
+            y[i, c + 3] = t3
+            y[i, c + 4] = t4
+            y[i, c + 5] = t5
+            y[i, c + 6] = t6
+            y[i, c + 7] = t7
+        for c in range(count - count % 8, count):
+            total = 0
+            for k in range(indptr[i], indptr[i + 1]):
+                total += data[k] * x[indices[k], c]
+            y[i, c] = total
     return y
 
 
