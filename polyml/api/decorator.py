@@ -277,7 +277,7 @@ class Kernel(Explorable, Explained, Reported):
                 many = PolymlTypeError(f"there is code for {constants.MOST} combinations of constant arguments", code="PML-F061")
                 return self._run_as_python(*self._passed(values), self._in_call(many), about=frozenset(found))
             chosen = self._by_constants[text] = Kernel(self.py_func, self.settings)
-            chosen._constants, chosen._whole, chosen._is_part = found, self, True
+            chosen._constants, chosen._whole, chosen._told = found, self, self._reasons
             chosen._names = tuple(name for name in self._names if name not in found)
         rest = tuple(k for k, name in enumerate(self._names) if name not in found)
         tests = tuple((k, found[name]) for k, name in enumerate(self._names) if name in found)

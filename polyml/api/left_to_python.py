@@ -125,7 +125,7 @@ class LeftToPython(KernelFunction):
         self._reasons |= new
         if new and options.fallback != "silent" and not is_whole and not self._is_told(new.values()):
             partly = lifted is not None and bool(self._parts[places][1])
-            text = words.refused(self._where, found, partly, self._told is not None)
+            text = words.refused(self._where, found, partly, self._told is not None and self._whole is None)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=outside())
         run = lifted or self.py_func
         if refused.statements and not about or refused.whole:

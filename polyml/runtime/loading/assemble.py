@@ -128,7 +128,7 @@ class Assembler:
 
 def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
     """Returns the assembly text of the code that an `Assembler` makes of an LLVM text."""
-    made = _optimised(text, cpu, features) if text.startswith(_ROUGH) else text
+    made = _optimised(text, cpu, features) if text.startswith(ROUGH) else text
     return _machine(cpu, features, level).emit_assembly(_parsed(made))
 
 
