@@ -27,7 +27,9 @@ from polyml.quasi_affine.affine import variable
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 SPARED_LIMIT = 2**39  # the most bytes of an array that plain Python would allocate and the kernel does without
 CHUNKS_PER_THREAD = 4  # chunks of a short loop for each thread
-UNEVEN_CHUNKS = 16  # of a loop whose iterations have loops of which data decide the length: threads that are done early take more of them
+UNEVEN_CHUNKS = (
+    16  # of a loop whose iterations have loops of which data decide the length: threads that are done early take more of them
+)
 PARALLEL_WORK = 100_000  # with fewer instances, starting the threads costs more than it gains
 
 

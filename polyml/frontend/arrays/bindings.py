@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
-from polyml.frontend.parsing.inlining import changes
+from polyml.frontend.parsing.functions.inlining import changes
 from polyml.frontend.syntax import Stmt
 
 
