@@ -53,3 +53,16 @@ def test_a_number_argument_that_is_compared_with_a_loop_variable_keeps_its_type(
     polyml.kernel(cache=False, fp="strict")(two_kinds_of_use)(C, kind(3))
     two_kinds_of_use(wanted, 3)
     np.testing.assert_array_equal(C, wanted)
+
+
+def test_products_of_which_the_low_bits_alone_count_may_leave_64_bits():
+    def generated(state, n, out):
+        for i in range(n):
+            state = (state * 6364136223846793005 + 1442695040888963407) & 0xFFFFFFFF
+            out[i] = state % 1024
+        return state
+
+    got, wanted = np.zeros(50, int), np.zeros(50, int)
+    kernel = polyml.kernel(generated, cache=False, fallback="error")
+    assert kernel(12345, 50, got) == generated(12345, 50, wanted)
+    assert got.tolist() == wanted.tolist()

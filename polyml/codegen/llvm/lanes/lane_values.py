@@ -19,7 +19,7 @@ from polyml.codegen.llvm.ssa_value import SsaValue, literal, name_suffix, regist
 from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
 from polyml.codegen.llvm.statements.expressions import Operands, Term
 from polyml.codegen.llvm.statements.locations import AccessLocations
-from polyml.codegen.llvm.statements.region_values import RegionValues, masked
+from polyml.codegen.llvm.statements.region_values import RegionValues
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import Status
@@ -409,17 +409,6 @@ class LaneValues(RegionValues):
         self._body.math.forget()
         self.live = saved
         return replace(otherwise, ssa=fn.emit(f"load {otherwise.type}, ptr {place}"))
-
-    def _operation(self, e: Term, operands: Operands) -> SsaValue:
-        if (found := masked(e)) is not None:
-            return self._body.math.logical("and", self._lowest_bits(found[0]), SsaValue(str(found[1]), PYINT))
-        return super()._operation(e, operands)
-
-    def _lowest_bits(self, e: syntax.Expr) -> SsaValue:
-        """Emits a Python int of which the lowest bits alone count, so that sums and products may leave 64 bits, and returns it."""
-        if isinstance(e, syntax.Binary) and e.dtype == PYINT and e.op in ("+", "-", "*", "&", "|", "^"):
-            return self._body.math.plain(e.op, self._lowest_bits(e.left), self._lowest_bits(e.right))
-        return self.of(e)
 
     def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:
         low, high = self.integers.of(e.right)

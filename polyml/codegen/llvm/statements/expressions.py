@@ -100,6 +100,8 @@ class ExpressionEmitter:
             return self._index(e, operands.instance)
         if isinstance(e, ScalarArg):
             return self._number(e)
+        if (masked := _masked(e)) is not None:
+            return math.logical("and", self._lowest_bits(masked[0], operands), self.constant(masked[1], PYINT))
         if isinstance(e, Gather):
             return self._body.memory.gather(e, [self.value(i, operands) for i in e.indices], operands.instance.copy)
         if isinstance(e, syntax.Const):
@@ -178,6 +180,12 @@ class ExpressionEmitter:
                     word = body.fn.emit(f"trunc i64 {word} to {kind}", scope.entry)
             scope.known[key] = word
         return SsaValue(scope.known[key], e.dtype)
+
+    def _lowest_bits(self, e: Term, operands: Operands) -> SsaValue:
+        """Emits a Python int of which the lowest bits alone count, so that sums and products may leave 64 bits, and returns it."""
+        if isinstance(e, syntax.Binary) and e.dtype == PYINT and e.op in _POINTWISE and e.op != "/":
+            return self._body.math.plain(e.op, self._lowest_bits(e.left, operands), self._lowest_bits(e.right, operands))
+        return self.value(e, operands)
 
     # -- operations ----------------------------------------------------------------------------------------------
 
@@ -328,3 +336,17 @@ def _constant_exponent(value: SsaValue) -> int | None:
     if value.lanes > 1 and text.startswith("<"):
         text = text[1:].split(",")[0].split()[-1]
     return int(text) if text.lstrip("-").isdigit() and not text.startswith("-") else None
+
+
+def _masked(e: Term) -> tuple[syntax.Expr, int] | None:
+    """Returns (a Python int, a mask) for an expression that has the lowest bits of a sum or product alone; None for any other."""
+    if not isinstance(e, syntax.Binary) or e.dtype != PYINT:
+        return None
+    for one, other in ((e.left, e.right), (e.right, e.left)):
+        if isinstance(other, syntax.Const) and isinstance(one, syntax.Binary) and one.op in ("+", "-", "*"):
+            value = int(other.value)
+            if e.op == "&" and 0 <= value < 2**63:
+                return one, value
+            if e.op == "%" and other is e.right and value > 0 and value & (value - 1) == 0:
+                return one, value - 1
+    return None

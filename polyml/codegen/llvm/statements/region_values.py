@@ -235,21 +235,11 @@ class RegionValues(ExpressionEmitter):
                 return plain
         if isinstance(e, ScalarArg):
             return self._number(e)
-        if (found := masked(e)) is not None:
-            return self._body.math.logical("and", SsaValue(self._wrapped(found[0]), PYINT), SsaValue(str(found[1]), PYINT))
         if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
             left, right = self.of(e.left), self.of(e.right)
             self._not_zero(e, right)
             return self._binary(e.op, e.dtype, left, right)
         return super()._operation(e, operands)
-
-    def _wrapped(self, e: syntax.Expr) -> str:
-        """Emits a Python int of which the lowest bits alone count, so that sums and products may leave 64 bits, and returns it."""
-        if isinstance(e, syntax.Binary) and e.dtype == PYINT and e.op in ("+", "-", "*", "&", "|", "^"):
-            name = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}[e.op]
-            left, right = self._wrapped(e.left), self._wrapped(e.right)
-            return self._body.fn.emit(f"{name} i64 {left}, {right}")
-        return self.of(e).ssa
 
     def chosen(self, test: SsaValue, then: syntax.Expr, orelse: syntax.Expr) -> SsaValue:
         """Emits two values, of which a test chooses one, and returns that; errors in the other one are none."""
@@ -312,20 +302,6 @@ class RegionValues(ExpressionEmitter):
             return SsaValue(fn.emit(f"select i1 {below}, i64 {fn.emit(f'add i64 {rest}, {by}')}, i64 {rest}"), PYINT)
         quotient = fn.emit(f"sdiv i64 {left}, {by}")
         return SsaValue(fn.emit(f"add i64 {quotient}, {fn.emit(f'sext i1 {below} to i64')}"), PYINT)
-
-
-def masked(e: Term) -> tuple[syntax.Expr, int] | None:
-    """Returns (a Python int, a mask) for an expression that has the lowest bits of a sum or product alone; None for any other."""
-    if not isinstance(e, syntax.Binary) or e.dtype != PYINT:
-        return None
-    for one, other in ((e.left, e.right), (e.right, e.left)):
-        if isinstance(other, syntax.Const) and isinstance(one, syntax.Binary) and one.op in ("+", "-", "*"):
-            value = int(other.value)
-            if e.op == "&" and 0 <= value < 2**63:
-                return one, value
-            if e.op == "%" and other is e.right and value > 0 and value & (value - 1) == 0:
-                return one, value - 1
-    return None
 
 
 def _has_simple_divisor(e: syntax.Binary) -> bool:
