@@ -39,6 +39,7 @@ from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.arithmetic.complex_parts import in_parts
+from polyml.model.lowering.arithmetic.conditional_extrema import with_extrema
 from polyml.model.lowering.extract import to_scop
 from polyml.model.lowering.parameters import without_value_arguments
 from polyml.model.lowering.resolve import resolve
@@ -142,6 +143,7 @@ INFERENCE = (  # run by `infer`
 )
 INFER = Pass("infer", infer, "once the types of arguments are known", stage="types", required="all that follows reads types")
 KERNEL_PASSES = (
+    Pass("conditional_extrema", with_extrema, "first: on numbers as they are written"),
     Pass(
         "complex_parts", in_parts, "last: no nest has complex numbers", takes=("aliased",), required="no nest has complex numbers"
     ),

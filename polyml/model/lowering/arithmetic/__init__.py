@@ -1,4 +1,4 @@
 """Arithmetic of numbers that processors do not have: complex ones become two real ones, and half-precision ones float32.
 
-`complex_parts.in_parts` is a pass; `half_arithmetic.widened` rewrites one operation.
+`complex_parts.in_parts` and `conditional_extrema.with_extrema` are passes; `half_arithmetic.widened` rewrites one operation.
 """
