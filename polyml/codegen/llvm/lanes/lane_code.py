@@ -45,6 +45,7 @@ class LaneEmitter:
         written, read = cells(self._region) or frozenset(), read_cells(self._region)
         group = LaneGroup(copy, self._numbers, written, written & read | fixed_cells(self._region, self._numbers), self._rerun)
         self._values = LaneValues(body, locations, statement, node, group)
+        self._masks = self._values.masks
         self._left: dict[str, str] = {}  # the masks of lanes that wait at the end of Blocks, by label
         self._end: BasicBlock | None = None  # where code goes on when no lane is left in the block of statements
 
@@ -53,7 +54,7 @@ class LaneEmitter:
         body, fn, copy = self._body, self._fn, self._copy
         body.flush()
         ones = "splat (i1 true)" if copy.last is None else body.lanes_up_to(copy.last, copy.lanes)
-        self._values.live = SsaValue(ones, BOOL, copy.lanes)
+        self._masks.live = SsaValue(ones, BOOL, copy.lanes)
         self._values.begin()
         with body.math.one_by_one():
             self._begin(fn.current)
@@ -98,7 +99,7 @@ class LaneEmitter:
             self._stmt(stmt)
             if left((stmt,)) and position + 1 < len(body):
                 more = self._fn.block("more")
-                self._fn.branch(self._values.any(self._values.live), more, end)
+                self._fn.branch(self._masks.any(self._masks.live), more, end)
                 self._begin(more)
         self._go(end)
 
@@ -113,12 +114,12 @@ class LaneEmitter:
             case syntax.While():
                 self._while(stmt)
             case syntax.Block():
-                self._left[stmt.label] = self._values.new_mask()
+                self._left[stmt.label] = self._masks.new()
                 self._block(stmt.body)
-                self._join(self._left[stmt.label])
+                self._masks.join(self._left[stmt.label])
             case syntax.Leave():
-                self._add(self._left[stmt.label], self._values.live)
-                self._values.live = SsaValue("zeroinitializer", BOOL, self._copy.lanes)
+                self._masks.add(self._left[stmt.label], self._masks.live)
+                self._masks.live = SsaValue("zeroinitializer", BOOL, self._copy.lanes)
             case _:
                 raise TypeError(f"not a statement of a region: {stmt!r}")
 
@@ -134,39 +135,29 @@ class LaneEmitter:
         self._fn.jump(block)
         self._begin(block)
 
-    def _add(self, place: str, mask: SsaValue) -> None:
-        """Emits the union of the mask at a place with another one, which becomes the mask at the place."""
-        before = self._values.mask(place)
-        self._values.keep(SsaValue(self._fn.emit(f"or {mask.type} {before.ssa}, {mask.ssa}"), BOOL, mask.lanes), place)
-
-    def _join(self, place: str) -> None:
-        """Emits that the lanes of the mask at a place go on together with those that are here."""
-        here, there = self._values.live, self._values.mask(place)
-        self._values.live = SsaValue(self._fn.emit(f"or {here.type} {here.ssa}, {there.ssa}"), BOOL, here.lanes)
-
     def _if(self, stmt: syntax.If) -> None:
         values, math = self._values, self._body.math
         test = math.truth(values.of(stmt.condition))
         if test.lanes == 1:
             self._branch(test.ssa, stmt)
             return
-        saved, joined = values.live, values.new_mask()
+        saved, joined = self._masks.live, self._masks.new()
         for body, holds in ((stmt.then, test), (stmt.orelse, math.invert(test))):
-            mask = values.among(saved, holds)
+            mask = self._masks.among(saved, holds)
             if all(map(self._is_cheap, body)):
-                values.live = mask
+                self._masks.live = mask
                 for inner in body:
                     self._stmt(inner)
-                self._add(joined, mask)
+                self._masks.add(joined, mask)
                 continue
             taken, after = self._fn.block("taken"), self._fn.block("after")
-            self._fn.branch(values.any(mask), taken, after)
+            self._fn.branch(self._masks.any(mask), taken, after)
             self._begin(taken)
-            values.live = mask
+            self._masks.live = mask
             self._block(body)
-            self._add(joined, values.live)
+            self._masks.add(joined, self._masks.live)
             self._go(after)
-        values.live = values.mask(joined)
+        self._masks.live = self._masks.at(joined)
 
     def _is_cheap(self, stmt: syntax.Stmt) -> bool:
         """Returns whether lanes run a statement without a branch around it, even if none of them takes it."""
@@ -187,26 +178,26 @@ class LaneEmitter:
 
     def _while(self, stmt: syntax.While) -> None:
         values, fn = self._values, self._fn
-        waiting = values.new_mask()
+        waiting = self._masks.new()
         head, test, body, after = (fn.block(hint) for hint in ("head", "test", "body", "after"))
         self._go(head)
-        fn.branch(values.any(values.live), test, after)
+        fn.branch(self._masks.any(self._masks.live), test, after)
         self._begin(test)
         self._going(self._body.math.truth(values.of(stmt.condition)), waiting, (body, after))
         self._begin(body)
         self._block(stmt.body)
         fn.jump(head)
         self._begin(after)
-        self._join(waiting)
+        self._masks.join(waiting)
 
     def _for(self, stmt: syntax.For) -> None:
         values, fn, math = self._values, self._fn, self._body.math
         start, stop = math.broadcast(values.of(stmt.start), values.of(stmt.stop))
-        count, waiting = self._count(start, stop, stmt.step), values.new_mask()
+        count, waiting = self._count(start, stop, stmt.step), self._masks.new()
         before, head, test, body, after = fn.current, *(fn.block(hint) for hint in ("head", "test", "body", "after"))
         self._go(head)
         number = SsaValue(fn.name(), PYINT)
-        fn.branch(values.any(values.live), test, after)
+        fn.branch(self._masks.any(self._masks.live), test, after)
         self._begin(test)
         self._going(math.compare("<", number, count), waiting, (body, after))
         self._begin(body)
@@ -217,7 +208,7 @@ class LaneEmitter:
         fn.jump(head)
         head.phis.append(f"{number.ssa} = phi i64 [ 0, %{before.label} ], [ {following}, %{fn.current.label} ]")
         self._begin(after)
-        self._join(waiting)
+        self._masks.join(waiting)
 
     def _going(self, condition: SsaValue, waiting: str, targets: tuple[BasicBlock, BasicBlock]) -> None:
         """Emits a branch into a loop's body, or behind it where no lane goes on.
@@ -226,14 +217,13 @@ class LaneEmitter:
         waiting: the place of the mask of lanes that do not
         targets: the loop's body, and what is behind it
         """
-        values = self._values
         if condition.lanes == 1:
             self._fn.branch(condition.ssa, *targets)
             return
-        here = values.live
-        self._add(waiting, values.among(here, self._body.math.invert(condition)))
-        values.live = values.among(here, condition)
-        self._fn.branch(values.any(values.live), *targets)
+        here = self._masks.live
+        self._masks.add(waiting, self._masks.among(here, self._body.math.invert(condition)))
+        self._masks.live = self._masks.among(here, condition)
+        self._fn.branch(self._masks.any(self._masks.live), *targets)
 
     def _count(self, start: SsaValue, stop: SsaValue, step: int) -> SsaValue:
         """Emits the number of iterations of a loop in each lane, or in all, and returns it."""

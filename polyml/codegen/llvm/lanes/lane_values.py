@@ -15,14 +15,14 @@ from polyml.codegen.ir.program import CannotRunTogether, Instance
 from polyml.codegen.llvm import numpy_functions
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.lanes.lane_checks import LaneChecks
+from polyml.codegen.llvm.lanes.masks import Masks
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, name_suffix, register_type, vector_type
-from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
 from polyml.codegen.llvm.statements.expressions import Operands, Term
 from polyml.codegen.llvm.statements.locations import AccessLocations
 from polyml.codegen.llvm.statements.region_values import RegionValues
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.frontend import syntax
-from polyml.model.core.call_interface import Status
 from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Statement
 
@@ -45,45 +45,6 @@ class LaneGroup:
     rerun: BasicBlock
 
 
-class _LaneChecks(CheckedIntegers):
-    """The checks of lanes: where one fails, the instances run again one by one."""
-
-    def __init__(self, body: ElementAccess, failing: Callable[[SsaValue], None]):
-        super().__init__(body)
-        self._failing = failing
-
-    def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
-        """Emits a branch to the instances one by one if something happened for which Python raises an error."""
-        for condition in self._conditions:
-            happened = self._body.math.logical("and", happened, condition)
-        self._failing(happened)
-
-    def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
-        """Emits +, - or * of Python ints and returns it; a result that leaves 64 bits is an error."""
-        factors = (
-            [(one, int(other.ssa)) for one, other in ((left, right), (right, left)) if other.ssa.isdigit()] if op == "*" else []
-        )
-        if factors and factors[0][1] > 0 and factors[0][0].lanes > 1:
-            return self._multiple(*factors[0])
-        left, right = self._body.math.broadcast(left, right)
-        if left.lanes == 1:
-            return super().plain(op, left, right)
-        kind, bits = left.type, vector_type("i1", left.lanes)
-        name = f"llvm.{ {'+': 'sadd', '-': 'ssub', '*': 'smul'}[op] }.with.overflow.v{left.lanes}i64"
-        self._body.declared.setdefault(name, f"declare {{{kind}, {bits}}} @{name}({kind}, {kind})")
-        pair = self._body.fn.emit(f"call {{{kind}, {bits}}} @{name}({kind} {left.ssa}, {kind} {right.ssa})")
-        self.flag(SsaValue(self._body.fn.emit(f"extractvalue {{{kind}, {bits}}} {pair}, 1"), BOOL, left.lanes))
-        return SsaValue(self._body.fn.emit(f"extractvalue {{{kind}, {bits}}} {pair}, 0"), PYINT, left.lanes)
-
-    def _multiple(self, value: SsaValue, factor: int) -> SsaValue:
-        """Emits a number times a positive constant, and returns it. Processors have no vectors of products of 128 bits."""
-        math, least, most = self._body.math, -(2**63), 2**63 - 1
-        small = math.compare("<", value, SsaValue(str(-(-least // factor)), PYINT))
-        large = math.compare(">", value, SsaValue(str(most // factor), PYINT))
-        self.flag(math.logical("or", small, large))
-        return math.plain("*", value, SsaValue(str(factor), PYINT))
-
-
 class LaneValues(RegionValues):
     """A LaneValues emits the expressions of several instances of one region at once."""
 
@@ -92,53 +53,17 @@ class LaneValues(RegionValues):
             raise TypeError(f"{statement.name} is no region")
         self.group, self.lanes = group, group.copy.lanes
         super().__init__(body, locations, statement, statement.region, node)
-        self._checks = _LaneChecks(body, self.failing)
-        self._live = self._alloca(vector_type("i1", self.lanes))
+        self._checks = LaneChecks(body, self.failing)
+        self.masks = Masks(body, self.lanes)
         self._cells = {cell: self._alloca(self._cell_type(cell)) for cell in sorted(group.written | group.read, key=str)}
         self._written = {cell: self._alloca(vector_type("i1", self.lanes)) for cell in sorted(group.written, key=str)}
 
-    # -- masks -----------------------------------------------------------------------------------------------------
-
-    @property
-    def live(self) -> SsaValue:
-        """The lanes that are at this place of the code."""
-        return self.mask(self._live)
-
-    @live.setter
-    def live(self, mask: SsaValue) -> None:
-        self.keep(mask, self._live)
-
-    def new_mask(self, value: str = "zeroinitializer") -> str:
-        """Emits memory for a mask with a value in it, and returns the SSA name of its address."""
-        place = self._alloca(vector_type("i1", self.lanes))
-        self._body.fn.do(f"store {vector_type('i1', self.lanes)} {value}, ptr {place}")
-        return place
-
-    def mask(self, place: str) -> SsaValue:
-        """Emits the load of a mask, and returns it."""
-        return SsaValue(self._body.fn.emit(f"load {vector_type('i1', self.lanes)}, ptr {place}"), BOOL, self.lanes)
-
-    def keep(self, mask: SsaValue, place: str) -> None:
-        """Emits the store of a mask."""
-        self._body.fn.do(f"store {mask.type} {mask.ssa}, ptr {place}")
-
-    def among(self, mask: SsaValue, truth: SsaValue) -> SsaValue:
-        """Emits the lanes of a mask of which something is true, and returns them."""
-        truth = self._body.math.splat(truth, self.lanes)
-        kind = mask.type
-        return SsaValue(
-            self._body.fn.emit(f"select {kind} {mask.ssa}, {kind} {truth.ssa}, {kind} zeroinitializer"), BOOL, self.lanes
-        )
-
-    def any(self, mask: SsaValue) -> str:
-        """Emits whether a mask has lanes, and returns the SSA name of an i1."""
-        bits = self._body.fn.emit(f"bitcast {mask.type} {mask.ssa} to i{self.lanes}")
-        return self._body.fn.emit(f"icmp ne i{self.lanes} {bits}, 0")
+    # -- errors ---------------------------------------------------------------------------------------------------
 
     def failing(self, happened: SsaValue) -> None:
         """Emits a branch to the instances one by one if something happened in a lane that is at this place of the code."""
         fn = self._body.fn
-        some = happened.ssa if happened.lanes == 1 else self.any(self.among(self.live, happened))
+        some = happened.ssa if happened.lanes == 1 else self.masks.any(self.masks.among(self.masks.live, happened))
         fine = fn.block("fine")
         fn.branch(some, self.group.rerun, fine)
         fn.current = fine
@@ -177,10 +102,10 @@ class LaneValues(RegionValues):
             self._blend(replace(value, dtype=self._element_type(cell)), self._cells[cell])
             self._blend(SsaValue("true", BOOL), self._written[cell])
             return
-        self._store(target, value, self.live)
+        self._store(target, value, self.masks.live)
 
     def _blend(self, value: SsaValue, place: str) -> None:
-        value, live = self._body.math.splat(value, self.lanes), self.live
+        value, live = self._body.math.splat(value, self.lanes), self.masks.live
         before = self._body.fn.emit(f"load {value.type}, ptr {place}")
         after = self._body.fn.emit(f"select {live.type} {live.ssa}, {value.type} {value.ssa}, {value.type} {before}")
         self._body.fn.do(f"store {value.type} {after}, ptr {place}")
@@ -224,7 +149,7 @@ class LaneValues(RegionValues):
             return super()._element(e)
         if cell in self._cells:
             return self._of_cell(cell)
-        return self._load(e, self.live)
+        return self._load(e, self.masks.live)
 
     def _load(self, e: syntax.Subscript, mask: SsaValue) -> SsaValue:
         fn, dtype = self._body.fn, self._body.scop.arrays[e.array].element
@@ -343,7 +268,7 @@ class LaneValues(RegionValues):
         for array, indices in sorted(self.group.read, key=str):
             dtype = self._element_type((array, indices))
             value = self._body.math.splat(
-                self._load(syntax.Subscript(array, indices, inside=True, dtype=dtype), self.live), self.lanes
+                self._load(syntax.Subscript(array, indices, inside=True, dtype=dtype), self.masks.live), self.lanes
             )
             self._body.fn.do(f"store {value.type} {value.ssa}, ptr {self._cells[array, indices]}")
 
@@ -352,7 +277,7 @@ class LaneValues(RegionValues):
         for (array, indices), written in self._written.items():
             dtype = self._element_type((array, indices))
             value = self._of_cell((array, indices))
-            self._store(syntax.Subscript(array, indices, dtype=dtype), value, self.mask(written), is_tested=True)
+            self._store(syntax.Subscript(array, indices, dtype=dtype), value, self.masks.at(written), is_tested=True)
 
     # -- operations ------------------------------------------------------------------------------------------------
 
@@ -394,11 +319,11 @@ class LaneValues(RegionValues):
         """Emits a value that only the lanes compute of which a test is true, and returns it, with another one in the others."""
         fn, place = self._body.fn, self._alloca(otherwise.type)
         fn.do(f"store {otherwise.type} {otherwise.ssa}, ptr {place}")
-        saved = self.live
-        chosen = self.among(saved, test)
+        saved = self.masks.live
+        chosen = self.masks.among(saved, test)
         some, after = fn.block("some"), fn.block("after")
-        self.live = chosen
-        fn.branch(self.any(chosen), some, after)
+        self.masks.live = chosen
+        fn.branch(self.masks.any(chosen), some, after)
         fn.current = some
         self._body.math.forget()
         value = self._body.math.splat(made(), self.lanes)
@@ -407,7 +332,7 @@ class LaneValues(RegionValues):
         fn.jump(after)
         fn.current = after
         self._body.math.forget()
-        self.live = saved
+        self.masks.live = saved
         return replace(otherwise, ssa=fn.emit(f"load {otherwise.type}, ptr {place}"))
 
     def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:

@@ -14,9 +14,6 @@ import dataclasses
 from polyml.frontend import syntax, traversal
 from polyml.frontend.syntax import Stmt
 
-_NAMES = {">": "max", "<": "min"}
-_TURNED = {">": "<", "<": ">"}
-
 
 def with_extrema(kernel: syntax.Kernel) -> syntax.Kernel:
     """Returns the typed kernel with maxima and minima in place of conditions that compute these."""
@@ -35,10 +32,10 @@ def _extremum(stmt: Stmt) -> Stmt:
             then=(syntax.Assign(target=syntax.Name() | syntax.Subscript() as target, value=value) as assigned,),
             orelse=(),
         ):
-            if (left, right) == (target, value):
-                left, right, op = right, left, _TURNED[op]
-            if (left, right) != (value, target) or target.dtype != value.dtype or target.dtype.kind == "b":
+            is_turned = (left, right) == (target, value)
+            if not (is_turned or (left, right) == (value, target)) or target.dtype != value.dtype or target.dtype.kind == "b":
                 return stmt
-            extremum = syntax.Binary(_NAMES[op], target, value, dtype=value.dtype, loc=assigned.loc)
+            name = "max" if (op == ">") is not is_turned else "min"
+            extremum = syntax.Binary(name, target, value, dtype=value.dtype, loc=assigned.loc)
             return dataclasses.replace(assigned, value=extremum, loc=stmt.loc)
     return stmt
