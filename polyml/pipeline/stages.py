@@ -26,7 +26,7 @@ from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import extents_of, extents_of_parameters, typical_sizes
 from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
-from polyml.schedule.affine.source_threads import sequential_loops
+from polyml.schedule.affine.source_threads import in_order, sequential_loops
 from polyml.source import Loc
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
@@ -142,9 +142,9 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         if any(map(is_nest, statements)) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
     places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
+    notes = in_order(model.scop, places)
     if places:
         model = modelled(kernel, types, replace(wanted, regions=True, sequential=places), runner)
-    notes = tuple(f"the loop in line {line} runs in order, in a region" for line in sorted({place.line for place in places}))
     return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
 
 

@@ -185,7 +185,21 @@ def test_a_loop_that_runs_in_order_is_named():
     counts = np.zeros(4, np.int64)
     kernel(np.array([1, 3, 1, -1]), counts)
     assert counts.tolist() == [0, 2, 0, 2]
-    assert re.search(r"the loop in line \d+ runs in order, in a region", kernel.explain())
+    told = r"the loop in line \d+ runs in order, in a region, since counts\[x\[i\]\] may be any element of counts"
+    assert re.search(told, kernel.explain())
+
+
+def test_a_number_that_goes_from_one_iteration_to_the_next_is_named():
+    def last_above(x, limits):
+        state = 0.0
+        for i in range(x.shape[0]):
+            while state < x[i]:
+                state += limits[i]
+        return state
+
+    kernel = compiled(last_above)
+    assert kernel(np.array([1.0, 5.0]), np.array([0.75, 2.0])) == last_above(np.array([1.0, 5.0]), np.array([0.75, 2.0]))
+    assert "since state goes from one iteration to the next" in kernel.explain()
 
 
 def test_what_pictures_and_texts_show_of_regions():

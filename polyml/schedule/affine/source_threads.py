@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.dependence import Dependences
-from polyml.model.core.scop import Scop
+from polyml.model.core.scop import Scop, Statement
 from polyml.schedule.legality.check import parallel_bands
 from polyml.schedule.legality.proof import carries_none
 from polyml.schedule.tree.bands import APART, NODE, PARALLEL, POINT, mark
 from polyml.source import Loc
+
+_MOST_TOLD = 3  # of what carries dependences
 
 
 def with_threads(schedule: isl.Schedule, dependences: Dependences) -> isl.Schedule:
@@ -34,6 +38,29 @@ def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[L
             threaded |= {*polyhedra.set_names(node.get_domain())}
     around = (s.loops for name, s in scop.statements.items() if s.region is not None and s.iterators and name not in threaded)
     return frozenset(loops[0] for loops in around if loops and loops[0] is not None)
+
+
+def in_order(scop: Scop, places: Collection[Loc]) -> tuple[str, ...]:
+    """Returns sentences which say that the loops at these places run in order, and what of their regions may carry a dependence."""
+    told = []
+    for place in sorted(places, key=lambda each: (each.line, each.column)):
+        inside = [s for s in scop.statements.values() if s.region is not None and s.loops and s.loops[0] == place]
+        carriers = list(dict.fromkeys(text for statement in inside for text in _carriers(scop, statement)))
+        since = f", since {' and '.join(carriers[:_MOST_TOLD])}" if carriers else ""
+        told.append(f"the loop in line {place.line} runs in order, in a region{since}")
+    return tuple(told)
+
+
+def _carriers(scop: Scop, statement: Statement) -> Iterator[str]:
+    """Yields what a region writes in one iteration that it may read or write in another one."""
+    region = statement.region
+    for access in () if region is None else region.accesses:
+        array = scop.arrays[access.array]
+        name = array.source_name or array.name
+        if access.writes and not array.shape:
+            yield f"{name} goes from one iteration to the next"
+        elif access.writes and None in access.subscripts and access.loc is not None:
+            yield f"{access.loc.text} may be any element of {name}"
 
 
 def _apart(node: isl.ScheduleNode, order: isl.UnionMap) -> isl.ScheduleNode:
