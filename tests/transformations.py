@@ -25,7 +25,7 @@ ALGEBRA = ("shared value", "joined value", "ordered einsum", "rewritten algebra"
 NAMES = (
     "tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "lanes in order", "versions by distance", "scan", "parallel", "part boundary",
     "words", "array contraction", "in-place sum", "update chain", "symmetric result", "copied rows", "shared memory", "row strips", "sums over strips", "in place",
-    "masked sum", "running maximum", "companions", "reshaped copy", "sizes alike", *ALGEBRA,
+    "masked sum", "running maximum", "regions", "lanes of regions", "companions", "reshaped copy", "sizes alike", *ALGEBRA,
 )  # fmt: skip
 OF_NESTS = {  # pass -> the name of what fired where it changes the nest
     "array_contraction": "array contraction", "in_place_sums": "in-place sum", "update_chains": "update chain",
@@ -46,6 +46,8 @@ SELDOM_TOGETHER = {
     "companions",
     *ALGEBRA,
     "running maximum",
+    "regions",
+    "lanes of regions",
     *OF_NESTS.values(),
 }
 LEAST, LEAST_PAIRS = 500, 10  # programs of 50,000 in which each fires, and each two
@@ -70,6 +72,8 @@ def recording() -> Iterator[list[frozenset[str]]]:
         behind = [note for note in made.artifact.notes if note.lstrip().startswith("in its tiles") and note.endswith("behind it")]
         extra |= {"companions"} if behind else set()
         extra |= {"running maximum"} if {*made.scop.arrays} >= {"best", "factor"} else set()
+        extra |= {"regions"} if made.scop.has_regions else set()
+        extra |= {"lanes of regions"} if f"{PASS}region_lanes" in changed else set()
         seen.append(frozenset(_of_loops(made) | _of_code(made.program, wanted.options.runs_alone) | extra))
         return made
 

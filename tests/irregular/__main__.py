@@ -8,12 +8,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 from tests.irregular.check import Outcome, checked
 from tests.irregular.generate import features, program
 from tests.irregular.run import script
 from tests.irregular.shrink import shrink
 from tests.seed_batches import in_batches
+from tests.transformations import Tally
 
 CHUNK = 5
 MOST_REASONS = 12
@@ -28,11 +30,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--show", action="store_true", help="print the program --seed as a script and stop")
     parser.add_argument("--shrink", action="store_true", help="print a smaller program that differs in the same way, too")
+    parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
     options = parser.parse_args()
     if options.show:
         print(script(program(options.seed)))
         return 0
-    start, failed = time.monotonic(), 0
+    start, failed, tally = time.monotonic(), 0, Tally()
     had: Counter[str] = Counter()
     forms, raised, reasons = had.copy(), had.copy(), had.copy()
     allowed: dict[str, list[int]] = defaultdict(list)
@@ -41,6 +44,7 @@ def main() -> int:
         had.update({*features(case.source), *case.pieces, *case.traits})
         forms["compiled whole" if outcome.is_whole else "compiled in part" if outcome.has_parts else "plain Python"] += 1
         raised.update(set(outcome.raised))
+        tally.add(outcome.fired, is_wrong=bool(outcome.difference), is_hidden=False, has_parts=outcome.has_parts)
         for what in outcome.allowed:
             allowed[what].append(seed)
         reasons.update([outcome.reason] if outcome.reason else [])
@@ -58,6 +62,9 @@ def main() -> int:
         print(f"{title}: " + ", ".join(f"{count} {what}" for what, count in counts.most_common()))
     print("allowed:", *(f"  {len(seeds)} {what}, seeds {seeds[:10]}" for what, seeds in allowed.items()), sep="\n")
     print("why not whole:", *(f"  {count} {reason}" for reason, count in reasons.most_common(MOST_REASONS)), sep="\n")
+    print(tally.text())
+    if options.tally:
+        options.tally.write_text(tally.to_json())
     return 1 if failed else 0
 
 

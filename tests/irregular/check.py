@@ -13,6 +13,7 @@ import numpy as np
 import polyml
 from tests.irregular.generate import Program, program
 from tests.irregular.run import RAISED, Ran, arguments_of, function_of, run
+from tests.transformations import recording
 
 THREADS = (1, 2, 3, 4)
 LONGEST_S = 120.0  # seconds after which the process of a check ends
@@ -32,7 +33,7 @@ class Outcome:
 
     difference: "" where there is none. is_whole: each call ran compiled code for the whole function. has_parts: some lines of it
         are compiled where it is not. reason: why not, without names. raised: the types of the exceptions that Python raised.
-    allowed: why some differences are none.
+    allowed: why some differences are none. fired: the transformations of each compilation.
     """
 
     difference: str
@@ -41,13 +42,16 @@ class Outcome:
     reason: str = ""
     raised: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    fired: tuple[frozenset[str], ...] = ()
 
 
 def checked(seed: int) -> Outcome:
     """Returns the outcome for the program of this number; a process whose check takes too long ends."""
     faulthandler.dump_traceback_later(LONGEST_S, exit=True)
     try:
-        return check(program(seed))
+        with recording() as seen:
+            outcome = check(program(seed))
+        return replace(outcome, fired=tuple(seen))
     except Exception as problem:
         return Outcome(f"the check itself ended in {problem!r}")
     finally:
