@@ -10,7 +10,7 @@ from importlib import import_module
 from polyml.kernels.irregular._irregular import FUNCTIONS, Irregular
 
 SUBJECTS = (
-    "sparse_products", "solvers", "graphs", "counting", "dynamic_programs",
+    "sparse_products", "solvers", "graphs", "counting", "dynamic_programs", "sparse_tensors",
     "sorting", "numerics", "particles", "images", "monte_carlo",
 )  # fmt: skip
 """The modules of this folder, each of which registers its functions."""
