@@ -131,3 +131,48 @@ def test_arrays_that_overlap_are_read_when_they_are_used():
 def overlapping(first, col, y):
     for k in range(first[0] * 0, y.shape[0]):
         y[col[k] % y.shape[0]] = k
+
+
+def factors(first, rows, columns, val, B, y):
+    for p in range(first[0], val.shape[0]):
+        for r in range(B.shape[1]):
+            y[rows[p], r] += val[p] * B[columns[p], r]
+
+
+@pytest.mark.parametrize("width", [0, 1, 5, 16, 40])
+def test_indices_that_do_not_change_in_a_loop_are_tested_before_it(width):
+    rng = np.random.default_rng(6)
+    r, c, val = rng.integers(-9, 9, 20), rng.integers(0, 30, 20), rng.uniform(0, 1, 20)
+    B, y = rng.uniform(0, 1, (30, width)), np.zeros((9, width))
+    same(factors, np.array([0]), r, c, val, B, y, fp="strict")
+    same(factors, np.array([0]), r, c, val, B, y, exact=False)
+    for broken, value in ((r, 9), (c, 30), (c, -31)):
+        kept = broken[11]
+        broken[11] = value
+        same(factors, np.array([0]), r, c, val, B, y, fp="strict")
+        broken[11] = kept
+
+
+def chosen(first, rows, x, y):
+    for p in range(first[0], rows.shape[0]):
+        for r in range(x.shape[0]):
+            if x[r] > 0.5:
+                y[rows[p]] += x[r]
+
+
+def test_an_index_on_a_path_that_does_not_run_raises_nothing():
+    rows, x = np.array([0, 7, 2]), np.full(30, 0.1)
+    same(chosen, np.array([0]), rows, x, np.zeros(3), fp="strict")
+    x[5] = 1.0
+    same(chosen, np.array([0]), rows, x, np.zeros(3), fp="strict")
+
+
+def moved(first, rows, y):
+    for p in range(first[0], 3):
+        for r in range(rows.shape[0]):
+            rows[p] = (rows[p] + 1) % 5
+            y[rows[p]] += r
+
+
+def test_an_index_that_is_stored_in_the_loop_is_read_again():
+    same(moved, np.array([0]), np.arange(5), np.zeros(5))

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from polyml.codegen.analysis.region_integers import changed_in
 from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import statements
 
 ITERATIONS = 4  # at once
 LEAST = 16  # iterations of a loop of which several run at once; of short loops the ends cost more than the iterations
@@ -60,6 +61,27 @@ def block_indices(loop: syntax.For, safe: frozenset[Dimension]) -> tuple[BlockIn
                     found[id(node), dim] = BlockIndex(node, dim, value)
         if isinstance(stmt.target, syntax.Name):
             values[stmt.target.name] = _known(stmt.value, values, stored, safe)
+    return tuple(found.values())
+
+
+def invariant_indices(loop: syntax.For, safe: frozenset[Dimension]) -> tuple[BlockIndex, ...]:
+    """Returns the indices of a loop without others inside that are the same in all its iterations, as `rows[p]` in `y[rows[p], c]`.
+
+    safe: the indices that are known to be those of elements
+    """
+    inside = [*statements(loop.body)]
+    if any(isinstance(stmt, (syntax.For, syntax.While)) for stmt in inside):
+        return ()
+    changed = changed_in(loop.body) | {loop.var}
+    values: dict[str, syntax.Expr | None] = dict.fromkeys(changed)
+    found: dict[Dimension, BlockIndex] = {}
+    for stmt in inside:
+        target = (stmt.target,) if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Subscript) else ()
+        for node in (node for expr in (*traversal.expressions(stmt), *target) for node in traversal.nodes(expr)):
+            if isinstance(node, syntax.Subscript) and not node.inside:
+                for dim, index in enumerate(node.indices):
+                    if (id(node), dim) not in safe and _known(index, values, changed, safe) is not None:
+                        found[id(node), dim] = BlockIndex(node, dim, index)
     return tuple(found.values())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, block_indices, totals
+from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, BlockIndex, Dimension, block_indices, invariant_indices, totals
 from polyml.codegen.analysis.region_indices import LoopIndex, Moves, constant_factor, loop_indices, others_in
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
@@ -133,19 +133,47 @@ class RegionEmitter:
         count, known = self._count(start, stop, stmt.step), self._values.safe
         found = loop_indices(stmt)
         indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
-        if not indices:
+        safe = known | {(id(each.element), each.dim) for each in indices}
+        fixed = self._fixed(stmt, safe)
+        if not indices and not fixed:
             self._loop(stmt, start, count, self._blocks(stmt, start, count))
             return
         inside = self._all_inside(stmt, (start, count), indices, found.counters)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
         self._fn.branch(inside, fast, slow)
-        for block, safe in ((fast, known | {(id(each.element), each.dim) for each in indices}), (slow, known)):
-            self._begin(block)
-            self._values.safe = safe
-            self._loop(stmt, start, count, self._blocks(stmt, start, count) if block is fast else "0")
-            self._fn.jump(after)
-        self._values.safe = known
+        self._begin(fast)
+        self._values.safe = safe
+        if fixed:
+            self._fix(fixed, slow)
+        self._loop(stmt, start, count, self._blocks(stmt, start, count))
+        self._fn.jump(after)
+        self._begin(slow)
+        self._values.safe, self._values.fixed = known, {}
+        self._loop(stmt, start, count, "0")
+        self._fn.jump(after)
         self._begin(after)
+
+    def _fixed(self, stmt: syntax.For, safe: frozenset[Dimension]) -> tuple[BlockIndex, ...]:
+        """Returns the indices that are the same in all iterations of a loop, and can be tested before it."""
+        if self._body.module.arguments.aliased:
+            return ()
+        before, self._values.safe = self._values.safe, safe
+        found = tuple(each for each in invariant_indices(stmt, safe) if self._values.is_plain(each.value))
+        self._values.safe = before
+        return found
+
+    def _fix(self, indices: Sequence[BlockIndex], otherwise: BasicBlock) -> None:
+        """Emits a test of indices that are the same in all iterations of a loop, which is left out where it does not hold."""
+        fn, total, fixed = self._fn, "", {}
+        for each in indices:
+            value = self._values.of(each.value).ssa
+            inside = fn.emit(f"icmp ult i64 {value}, {self._extent(each.element, each.dim)}")
+            total = fn.emit(f"and i1 {total}, {inside}") if total else inside
+            fixed[id(each.element), each.dim] = value
+        fine = fn.block("fixed")
+        fn.branch(total, fine, otherwise)
+        self._begin(fine)
+        self._values.safe, self._values.fixed = self._values.safe | fixed.keys(), fixed
 
     def _count(self, start: str, stop: str, step: int) -> str:
         """Emits the number of iterations of a loop, and returns it."""

@@ -47,6 +47,7 @@ class RegionValues(ExpressionEmitter):
     """A RegionValues emits the expressions of one instance of a region.
 
     safe: the indices that are known to be those of elements, counted from 0
+    fixed: those of them that do not change in the loop around, with their SSA names
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, statement: Statement, region: Region, node: Instance):
@@ -61,6 +62,7 @@ class RegionValues(ExpressionEmitter):
         self._places = {name: body.fn.emit(f"alloca {self._kind(name, dtype)}", entry) for name, dtype in region.numbers}
         self._types = dict(region.numbers)
         self.safe: frozenset[Dimension] = frozenset()
+        self.fixed: dict[Dimension, str] = {}
 
     def _kind(self, name: str, dtype: DType) -> str:
         """Returns the LLVM type of a number's memory."""
@@ -129,6 +131,8 @@ class RegionValues(ExpressionEmitter):
     def _position(self, e: syntax.Subscript, dim: int, extent: Affine) -> str:
         """Emits an index, with a test that an element has it, and returns it counted from 0."""
         body, fn, index = self._body, self._body.fn, e.indices[dim]
+        if (id(e), dim) in self.fixed:
+            return self.fixed[id(e), dim]
         if e.inside or (id(e), dim) in self.safe:
             return self.unchecked(index)
         value, least = self.of(index).ssa, self.integers.of(index)[0]
