@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core.nest import Assign, Read, Truth, Value, map_leaves
 from polyml.quasi_affine import affine as af
@@ -50,6 +51,11 @@ def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
     if isinstance(condition, syntax.Unary) and condition.op == "not":
         condition, then, orelse = condition.operand, orelse, then
     return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
+
+
+def zero(dtype: DType) -> syntax.Const:
+    """Returns the zero of a type, for a value that nothing reads."""
+    return syntax.Const({"f": 0.0, "b": False}.get(dtype.kind, 0), dtype=dtype)
 
 
 def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
@@ -152,8 +158,7 @@ def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
     old = value.then if is_flipped else value.orelse
     if not (isinstance(old, Read) and old.array == scalar):
         return value
-    zero = syntax.Const({"f": 0.0, "b": False}.get(old.dtype.kind, 0), dtype=old.dtype)
-    return replace(value, then=zero) if is_flipped else replace(value, orelse=zero)
+    return replace(value, then=zero(old.dtype)) if is_flipped else replace(value, orelse=zero(old.dtype))
 
 
 def _renamed_read(value: Value, current: dict[str, str]) -> Value:

@@ -17,8 +17,9 @@ from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loo
 from polyml.model.core.scop import Role
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
+from polyml.model.lowering.branch_locals import branch_locals
 from polyml.model.lowering.declarations import Declarations
-from polyml.model.lowering.if_conversion import joined, leading_truths, select
+from polyml.model.lowering.if_conversion import joined, leading_truths, select, zero
 from polyml.model.lowering.region_building import Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
@@ -61,10 +62,12 @@ class _Scope:
 
     iterators: those of the loops around it, outermost first
     predicate: the condition on data under which it runs; None where there is none
+    private: the numbers that live where it holds alone
     """
 
     iterators: tuple[str, ...] = ()
     predicate: Value | None = None
+    private: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class _NestBuilder:
 
     def _statement(self, stmt: syntax.Stmt, scope: _Scope) -> tuple[Node, ...]:
         if isinstance(stmt, syntax.Assign):
-            return (self._assign(stmt, scope.predicate),)
+            return (self._assign(stmt, scope),)
         if isinstance(stmt, syntax.For):
             return (self._for(stmt, scope),)
         if isinstance(stmt, syntax.If):
@@ -220,13 +223,10 @@ class _NestBuilder:
             around = ()  # tested once, also in a call in which the loops do not run
         self._requirements.append(Requirement(around, formula, what, loc, kind))
 
-    def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> Assign:
-        """Returns an assignment, and records what the assigned local scalar equals from now on.
-
-        predicate: the condition on data under which it runs; None where there is none
-        """
+    def _assign(self, stmt: syntax.Assign, scope: _Scope) -> Assign:
+        """Returns an assignment, and records what the assigned local scalar equals from now on."""
         value = self._values.value(stmt.value)
-        target = stmt.target
+        target, predicate = stmt.target, scope.predicate
         if isinstance(target, syntax.Subscript):
             array, subscripts = self._values.element(target)
             return self._store(_Element(array, subscripts, target.loc, target.inside), value, predicate, stmt.loc)
@@ -234,7 +234,10 @@ class _NestBuilder:
             raise TypeError(f"an array that is stored as a whole became loops before: {target!r}")
         self._values.assigned(target, stmt.value, value)
         dtype = self._declared.scalar_types.get(target.name, value.dtype)
-        return self._store(_Element(self._declared.scalar(target.name, dtype)), value, predicate, stmt.loc)
+        to = _Element(self._declared.scalar(target.name, dtype))
+        if predicate is not None and target.name in scope.private:
+            value, predicate = select(predicate, value, zero(value.dtype)), None
+        return self._store(to, value, predicate, stmt.loc)
 
     def _store(self, to: _Element, value: Value, predicate: Value | None, loc: Loc | None) -> Assign:
         """Returns the assignment `to = value`; under a predicate its value is a select that otherwise keeps the element."""
@@ -354,12 +357,14 @@ class _NestBuilder:
         whole = test if scope.predicate is None else syntax.Logical("and", (scope.predicate, test), dtype=BOOL)
         stored = Read(flag_name, (), dtype=BOOL)
         before = dict(self._values.env)
-        then_nodes = self._block(stmt.then, replace(scope, predicate=stored))
+        private = branch_locals(stmt.then, self._mentions)
+        then_nodes = self._block(stmt.then, replace(scope, predicate=stored, private=private))
         after_then, self._values.env = self._values.env, before
         otherwise: Value = syntax.Unary("not", stored, dtype=BOOL)
         if scope.predicate is not None:
             otherwise = syntax.Logical("and", (scope.predicate, otherwise), dtype=BOOL)
-        else_nodes = self._block(stmt.orelse, replace(scope, predicate=otherwise))
+        private = branch_locals(stmt.orelse, self._mentions)
+        else_nodes = self._block(stmt.orelse, replace(scope, predicate=otherwise, private=private))
         self._values.env = _merged(None, after_then, self._values.env)
         head = Assign(flag_name, (), whole, False, None)
         thens, elses = (tuple(node for node in nodes if isinstance(node, Assign)) for nodes in (then_nodes, else_nodes))
