@@ -238,3 +238,22 @@ def reads_of(body: Sequence[Stmt]) -> Counter:
         for expr in (*traversal.expressions(stmt), *stored):
             found.update(map(traversal.name_of, traversal.nodes(expr)))
     return found
+
+
+def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
+    """Returns the names of the arrays whose elements a block assigns."""
+    assigned = (stmt.target for stmt in statements(body) if isinstance(stmt, syntax.Assign))
+    return frozenset(target.array for target in assigned if isinstance(target, syntax.Subscript))
+
+
+def assigned_names(body: Sequence[syntax.Stmt]) -> frozenset[str]:
+    """Returns the names of the local scalars and loop variables that a block assigns."""
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            found.add(stmt.target.name)
+        elif isinstance(stmt, syntax.For):
+            found.add(stmt.var)
+        for inner in traversal.bodies(stmt):
+            found |= assigned_names(inner)
+    return frozenset(found)

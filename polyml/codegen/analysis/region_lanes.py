@@ -174,17 +174,16 @@ def _leaves_type(e: syntax.Cast, integers: RegionIntegers) -> bool:
     return low < (-(2 ** (e.to.bits - 1)) if signed else 0) or high >= 2 ** (e.to.bits - signed)
 
 
-def is_slow_in_lanes(region: Region, sizes: frozenset[str], known: frozenset[Cell]) -> bool:
+def is_slow_in_lanes(region: Region, sizes: frozenset[str]) -> bool:
     """Returns whether a region does something that processors have no vector instructions for.
 
     sizes: the parameters that are never negative
-    known: elements that are loaded before the region or stored behind it
     """
     integers = RegionIntegers(region, sizes)
-    return any(_is_slow(node, integers, known) for node in region.expressions)
+    return any(_is_slow(node, integers) for node in region.expressions)
 
 
-def _is_slow(node: Expr, integers: RegionIntegers, known: frozenset[Cell]) -> bool:
+def _is_slow(node: Expr, integers: RegionIntegers) -> bool:
     match node:
         case syntax.Binary(op="//" | "%", right=right) if node.dtype.is_integer:
             return not (isinstance(right, syntax.Const) and right.value > 0 and right.value & (right.value - 1) == 0)
@@ -193,6 +192,4 @@ def _is_slow(node: Expr, integers: RegionIntegers, known: frozenset[Cell]) -> bo
         case syntax.Binary(op="*"):
             is_multiple = any(isinstance(side, syntax.Const) and side.value > 0 for side in (node.left, node.right))
             return node.dtype == PYINT and integers.of(node) == FULL and not is_multiple
-        case syntax.Subscript():
-            return node.dtype.bits < 32 and (node.array, node.indices) not in known
     return False

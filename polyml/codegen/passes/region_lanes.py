@@ -32,6 +32,7 @@ from polyml.quasi_affine.affine import extremum, variable
 _WORD_BYTES = 8  # of the largest numbers
 _CALL, _CHOICE = 8.0, 4.0  # operations that a function of floats, and a branch that data decide, count as
 _GATHER = 9.0  # operations that pay the load of elements from several places
+_SMALL, _SMALL_GATHERS = 32, 3  # loads that one of elements of fewer bits counts as: processors load these one by one
 _TIMES = 8.0  # iterations that a loop in a region is taken to have
 
 
@@ -74,7 +75,7 @@ def _pays(statement: Statement, own: set[str], program: Program) -> bool:
     known = (written or frozenset()) | fixed_cells(region, numbers)
     if not all(e.inside for e in region.elements if (e.array, e.indices) in known & read_cells(region)):
         return False
-    if is_slow_in_lanes(region, sizes, known):
+    if is_slow_in_lanes(region, sizes):
         return False
     work = [*_work(region.body, numbers, known)]
     gain = sum(each.operations * each.times for each in work)
@@ -86,7 +87,7 @@ class _Work:
     """A _Work is what a statement takes: operations, and loads or stores of elements from several places, so many times."""
 
     operations: float
-    gathers: int
+    gathers: float
     times: float
 
 
@@ -94,15 +95,18 @@ def _work(body: Sequence[Stmt], numbers: LaneNumbers, known: frozenset[Cell], ti
     """Yields the work of each statement, and of those inside of it."""
     gathered: set[Cell] = set()
     for stmt in body:
-        operations, before = 0.0, len(gathered)
+        operations, gathers = 0.0, 0.0
         for node in (node for expr in traversal.accessed(stmt) for node in traversal.nodes(expr)):
             operations += _operations(node)
             if isinstance(node, syntax.Subscript) and node.indices and not numbers.is_uniform(node) and not _is_row(node):
-                gathered |= {(node.array, node.indices)} - known
+                cell = node.array, node.indices
+                if cell not in known and cell not in gathered:
+                    gathered.add(cell)
+                    gathers += _SMALL_GATHERS if node.dtype.bits < _SMALL else 1
         if isinstance(stmt, (syntax.If, syntax.While)) and not numbers.is_uniform(stmt.condition):
             operations += _CHOICE
         inside = times * _TIMES if isinstance(stmt, (syntax.For, syntax.While)) else times
-        yield _Work(operations, len(gathered) - before, inside if isinstance(stmt, syntax.While) else times)
+        yield _Work(operations, gathers, inside if isinstance(stmt, syntax.While) else times)
         for inner in traversal.bodies(stmt):
             yield from _work(inner, numbers, known, inside)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT
 from polyml.errors import NotAffineError
-from polyml.frontend import syntax, traversal
-from polyml.frontend.name_resolution import left, not_static, statements
+from polyml.frontend import syntax
+from polyml.frontend.name_resolution import assigned_arrays, assigned_names, left, not_static, statements
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.scop import Role
@@ -20,6 +20,7 @@ from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueR
 from polyml.model.lowering.branch_locals import branch_locals
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import joined, leading_truths, select, zero
+from polyml.model.lowering.number_sinking import sunk
 from polyml.model.lowering.region_building import Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
@@ -89,6 +90,7 @@ class _NestBuilder:
 
     def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int]) -> None:
         self._kernel, self._irregular = kernel, set(irregular)
+        self._kept: list[tuple[syntax.Stmt, ...]] = []  # blocks that are made here; kept so that their identities stay theirs
         self._cut: list[syntax.Block] = []  # that have lost their first statements; kept so that their identities stay theirs
         self._mentions = mentions(kernel.body)
         self.refused: syntax.Stmt | None = None
@@ -116,6 +118,9 @@ class _NestBuilder:
         )  # fmt: skip
 
     def _block(self, body: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
+        if scope.iterators and self._is_irregular(body) and len(body) > 1 and self._is_loop(body[-1]):
+            body = sunk(body, self._mentions)
+            self._kept.append(body)
         if scope.iterators and self._is_irregular(body) and not (len(body) == 1 and self._is_loop(body[0])):
             return (self._region(body, scope),)
         nodes: list[Node] = []
@@ -430,25 +435,6 @@ class _NestBuilder:
 def _begins_number(stmt: syntax.Stmt) -> str:
     """Returns the name of the local number that a statement assigns; "" for a statement of another kind."""
     return stmt.target.name if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) else ""
-
-
-def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
-    """Returns the names of the arrays whose elements a block assigns."""
-    assigned = (stmt.target for stmt in statements(body) if isinstance(stmt, syntax.Assign))
-    return frozenset(target.array for target in assigned if isinstance(target, syntax.Subscript))
-
-
-def assigned_names(body: Sequence[syntax.Stmt]) -> frozenset[str]:
-    """Returns the names of the local scalars and loop variables that a block assigns."""
-    found: set[str] = set()
-    for stmt in body:
-        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
-            found.add(stmt.target.name)
-        elif isinstance(stmt, syntax.For):
-            found.add(stmt.var)
-        for inner in traversal.bodies(stmt):
-            found |= assigned_names(inner)
-    return frozenset(found)
 
 
 def _merged(formula: Condition | None, then: dict[str, Known | None], orelse: dict[str, Known | None]) -> dict[str, Known | None]:

@@ -21,7 +21,9 @@ def _locals_of(text):
 
 
 def test_a_number_that_a_loop_in_a_branch_assigns_first_is_its_own():
-    assert _locals_of("def f(A, s):\n    if s > 0.5:\n        for i in range(A.shape[0]):\n            t = A[i]\n            A[i] = t * t\n") == {"t"}
+    assert _locals_of(
+        "def f(A, s):\n    if s > 0.5:\n        for i in range(A.shape[0]):\n            t = A[i]\n            A[i] = t * t\n"
+    ) == {"t"}
 
 
 @pytest.mark.parametrize(

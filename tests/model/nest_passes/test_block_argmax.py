@@ -124,7 +124,7 @@ def assert_as_python(k, *args):
 def test_the_place_is_pythons(function, dtype):
     rng = np.random.default_rng(0)
     k = compiled(function, threads=2)
-    if not (function is differences and dtype == "u1"):
+    if function is not element and not (function is differences and dtype == "u1"):  # the element alone is a minimum
         assert has_blocks(k, np.zeros(5, dtype), np.zeros(5, dtype))
     for n in SIZES:
         for most in (1, 2, 100):  # all equal, many equal, few equal
