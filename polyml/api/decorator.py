@@ -179,6 +179,7 @@ class Kernel(Explorable, Explained, Reported):
         """Calls the kernel with one value for each parameter: on its target, by native code, or as plain Python. Returns the
         result.
         """
+        self._of_arrays = None
         if self.target is not None:
             given = self._arguments(values)
             self._simulation, self._simulated_types = self._simulated(given, self._target_settings()), types_of(given)[0]

@@ -192,13 +192,21 @@ def test_matrices_are_handed_on_to_functions():
     compared(of_others, matrix("csr"), matrix("coo", seed=4), vector(9), fp="strict")
 
 
-class Operator:
-    def __init__(self, shift):
-        self.shift = shift
+def test_keywords_defaults_and_settings_in_force_are_those_of_every_call():
+    A, x = matrix("csr"), vector(9)
 
-    @polyml.kernel(fallback="error")
-    def apply(self, A, x):
-        return A @ x
+    @polyml.kernel(fp="strict", fallback="error")
+    def scaled(A, x, *, factor=2.0):
+        """The product, scaled."""
+        return A @ x * factor
+
+    for _ in range(2):
+        assert scaled(A, x).tolist() == (A @ x * 2.0).tolist() and scaled.compiled
+        assert scaled(x=x, A=A, factor=3.0).tolist() == (A @ x * 3.0).tolist() and scaled.compiled
+        with polyml.config.scope(threads=1):
+            assert scaled(A, x).tolist() == (A @ x * 2.0).tolist() and scaled.compiled
+    assert scaled(A.toarray(), x).shape == (13,) and scaled.compiled  # an array in its place is another form
+    assert scaled(A.tocsc(), x).tolist() == (A.tocsc() @ x * 2.0).tolist() and scaled.compiled
 
 
 def residual_norm(A, b, tolerance):
@@ -301,6 +309,10 @@ def test_explain_and_status_tell_of_the_arrays():
     assert text.startswith("product (") and "compiled" in text.splitlines()[0]
     assert "A_data: f64[:]" in text and "parallel" in text
     assert kernel.status().form == "compiled"
+    kernel(np.ones((2, 9)), vector(9))
+    assert "A: f64[:, :]" in kernel.explain()
+    kernel(matrix("coo"), vector(9))
+    assert "A_row: i32[:]" in kernel.explain()
 
 
 def test_half_precision_beside_bytes_is_left_to_scipy():
