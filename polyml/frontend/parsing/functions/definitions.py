@@ -34,7 +34,7 @@ class DefinitionParser:
     function: ast.FunctionDef
 
     def function_defined(self, stmt: ast.stmt) -> bool:
-        """Binds the name that a statement gives to a function; returns whether the statement is such a definition.
+        """Binds the name that a statement gives to a function or type; returns whether the statement is such a definition.
 
         Raises NotAffineError for a function of which a part is not compiled, and where the name may stand for something else as well.
         """
@@ -44,7 +44,7 @@ class DefinitionParser:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as value):
                 tree = definition_of_lambda(value, name)
             case _:
-                return False
+                return self._type_named(stmt)
         expressions, name = self.assignments.expressions, tree.name
         defined = expressions.checked(InnerFunction(tree, expressions, {}))
         self._check_annotations(tree)
@@ -53,6 +53,18 @@ class DefinitionParser:
             raise expressions.not_affine(stmt, what, "a name for each", "PML-F023")
         defaults = {parameter: self._default(node) for parameter, node in written_defaults(tree.args).items()}
         expressions.known[name] = InnerFunction(tree, defined.around, defaults)
+        return True
+
+    def _type_named(self, stmt: ast.stmt) -> bool:
+        """Binds a name that stands for one type in the whole function, `dtype = np.int64`; returns whether a statement says so."""
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as node):
+                value = self.assignments.expressions.constant(node)
+            case _:
+                return False
+        if not isinstance(value, type) or self.assignments.loops or self.assignments.branches or stores(self.function, name) > 1:
+            return False
+        self.assignments.expressions.known[name] = value
         return True
 
     def _default(self, node: ast.expr) -> Default | Held:
