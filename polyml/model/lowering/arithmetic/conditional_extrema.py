@@ -32,6 +32,8 @@ def _extremum(stmt: Stmt) -> Stmt:
             then=(syntax.Assign(target=syntax.Name() | syntax.Subscript() as target, value=value) as assigned,),
             orelse=(),
         ):
+            if any(isinstance(node, syntax.Subscript) for index in traversal.operands(target) for node in traversal.nodes(index)):
+                return stmt  # elements anywhere in memory are better left alone than stored again
             is_turned = (left, right) == (target, value)
             if not (is_turned or (left, right) == (value, target)) or target.dtype != value.dtype or target.dtype.kind == "b":
                 return stmt
