@@ -209,6 +209,42 @@ def test_keywords_defaults_and_settings_in_force_are_those_of_every_call():
     assert scaled(A.tocsc(), x).tolist() == (A.tocsc() @ x * 2.0).tolist() and scaled.compiled
 
 
+class Shifted:
+    def __init__(self, shift):
+        self.shift = shift
+        self.weights = np.arange(13.0)
+
+    @polyml.kernel(fallback="silent", fp="strict")
+    def apply(self, A, x):
+        return A @ x + self.shift * self.weights
+
+    @polyml.kernel(fallback="silent", fp="strict")
+    def preconditioned(self, A, x):
+        return A @ (self.inverse @ x)
+
+    @polyml.kernel(fallback="silent", fp="strict")
+    def counted(self, A, x):
+        self.shift += 1
+        return A @ x
+
+
+def test_methods_take_matrices_and_read_attributes_of_their_object():
+    A, x = matrix("csr"), vector(9)
+    for shift in (2.0, 3, True):
+        shifted = Shifted(shift)
+        for _ in range(2):
+            assert shifted.apply(A, x).tolist() == (A @ x + shift * np.arange(13.0)).tolist() and Shifted.apply.compiled
+    shifted.weights = np.arange(13.0) * 2
+    assert shifted.apply(A, x).tolist() == (A @ x + shifted.weights).tolist()
+    shifted.inverse = matrix("csc", 9, 9)
+    assert shifted.preconditioned(A, x).tolist() == (A @ (shifted.inverse @ x)).tolist() and Shifted.preconditioned.compiled
+    shifted.shift = "text"
+    with pytest.raises(TypeError):
+        shifted.apply(A, x)
+    shifted.shift = 0
+    assert shifted.counted(A, x).tolist() == (A @ x).tolist() and shifted.shift == 1 and not Shifted.counted.compiled
+
+
 def residual_norm(A, b, tolerance):
     x = np.zeros(b.shape[0])
     r = b - A @ x

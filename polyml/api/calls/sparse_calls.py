@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from polyml.errors import PolymlError
+from polyml.api.calls.plain_calls import is_exact
+from polyml.errors import PolymlError, PolymlTypeError
 from polyml.frontend.sparse.matrices import SparseMatrix, recognised
 from polyml.runtime.calling.binding import MISS
 from polyml.runtime.calling.signature import parameters
@@ -58,7 +59,11 @@ class SparseCall:
         """Calls the kernel, and returns its result. Raises NotCompiled where it is not compiled."""
         if self.made is None or self.kernel is None:
             raise NotCompiled(self.problem or PolymlError("the function is not compiled"))
-        return self.kernel(*self.made.given(values))
+        given = self.made.given(values)
+        for (_, name), value in zip(self.made.values, given):
+            if name is not None and name.startswith(".") and not (is_exact(value) or recognised(value)):
+                raise NotCompiled(PolymlTypeError(f"the attribute `{name}` is no plain number or array"))
+        return self.kernel(*given)
 
     def entry(self, *values: object) -> Any:
         """Calls the kernel, and returns its result; returns MISS, and runs nothing, where arguments are of other kinds or it is not
@@ -117,8 +122,8 @@ class SparseCalls(Generic[Kind]):
 
 
 def key_of(values: Sequence[object]) -> tuple:
-    """Returns of each argument what the function of arrays depends on: of a sparse matrix a SparseMatrix, of an array or number how many
-    dimensions it has, of all else None.
+    """Returns of each argument what the function of arrays depends on: of a sparse matrix a SparseMatrix, of an array, a number, or another value
+    of Python's how many dimensions it has, of all else, of which attributes are taken, None.
     """
     found = [recognised(value) for value in values]
     halves = any(isinstance(value, (np.ndarray, np.generic)) and value.dtype.name in _HALVES for value in values)
@@ -129,4 +134,5 @@ def key_of(values: Sequence[object]) -> tuple:
 
 
 def _dimensions(value: object) -> int | None:
-    return value.ndim if isinstance(value, np.ndarray) else 0 if isinstance(value, (np.generic, int, float, complex)) else None
+    is_whole = isinstance(value, (np.generic, int, float, complex, str, list, tuple, type(None)))
+    return value.ndim if isinstance(value, np.ndarray) else 0 if is_whole else None

@@ -55,7 +55,7 @@ def of_arrays(
     """Returns a function that takes the arrays of sparse matrices in the place of these.
 
     matrices: the parameters that are sparse matrices
-    dimensions: how many dimensions the arguments have that are arrays or numbers
+    dimensions: how many dimensions the arguments have that are arrays or numbers; of a parameter that is in neither, attributes are taken
     callers: the functions that call this one
     Raises LanguageError for what the language does not have, with its place.
     """
@@ -69,7 +69,8 @@ def of_arrays(
     parameters: list[ast.arg] = []
     written = {arg.arg: arg for arg in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
     for position, name in enumerate(names):
-        own = [part for base, part in rewriter.names if base == name] if name in matrices else [None]
+        is_whole = name not in matrices and name not in rewriter.objects
+        own = [None] if is_whole else [part for base, part in rewriter.names if base == name]
         values += [(position, part) for part in own]
         parameters += [
             ast.copy_location(ast.arg(name if part is None else rewriter.names[name, part]), written[name]) for part in own
@@ -97,6 +98,7 @@ def _made(function: FunctionType, tree: ast.FunctionDef, cells: Mapping[str, obj
 class _Rewriter(ast.NodeTransformer):
     """A _Rewriter puts parts of sparse matrices, and loops over these, in the place of the matrices.
 
+    objects: the parameters that are other objects, of which attributes alone are taken
     names: (parameter, part of the matrix) -> the name of a parameter of its own, in the order of their first uses
     cells: name -> function that is called in the place of an operation
     """
@@ -108,6 +110,8 @@ class _Rewriter(ast.NodeTransformer):
         self._function, self._text, self._matrices, self._ranks = function, text, matrices, known
         self._scope, self._callers = OuterScope(function), (*callers, function)
         code = function.__code__
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self.objects = frozenset() if callers else {*parameters} - {*matrices, *known}
         self._taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
         self.names: dict[tuple[str, str], str] = {}
         self.cells: dict[str, FunctionType] = {}
@@ -146,6 +150,8 @@ class _Rewriter(ast.NodeTransformer):
                 if made is None:
                     raise self._refused(node)
                 return self._at(made, node)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Load()) if name in self.objects:
+                return self._at(self._part(name, f".{attr}"), node)
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -222,7 +228,7 @@ class _Rewriter(ast.NodeTransformer):
     def _part(self, name: str, part: str) -> ast.expr:
         """Returns the name of a part of a matrix."""
         if (name, part) not in self.names:
-            self.names[name, part] = self._fresh(f"{name}_{part}")
+            self.names[name, part] = self._fresh(f"{name}_{part.removeprefix('.')}")
         return ast.Name(self.names[name, part], ast.Load())
 
     def _fresh(self, wanted: str) -> str:
@@ -300,7 +306,10 @@ class _Rewriter(ast.NodeTransformer):
     def _refused(self, node: ast.expr | ast.stmt) -> LanguageError:
         shown = f"`{ast.unparse(node)}`" if isinstance(node, ast.expr) else "this function"
         base = next((n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self._matrices), None)
-        what = f"`{base.id}` is a sparse matrix ({self._matrices[base.id].format})" if base else "this is of a sparse matrix"
+        if base is None:
+            what = "of an object of another class numbers and arrays are taken, which are its attributes"
+        else:
+            what = f"`{base.id}` is a sparse matrix ({self._matrices[base.id].format})"
         return NotAffineError(
             f"{shown} is not compiled: {what}", loc=self._text.loc(node), notes=[f"polyml compiles: {_ACCEPTED}"], code="PML-F011"
         )

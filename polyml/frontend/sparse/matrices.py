@@ -73,7 +73,9 @@ def read(value: object, name: str) -> object:
 
 
 def part(value: object, name: str) -> object:
-    """Returns a part of a sparse matrix: one of its `ARRAYS`, or one of `NUMBERS`."""
+    """Returns a part of a sparse matrix: one of its `ARRAYS`, or one of `NUMBERS`; of another object the attribute behind a dot."""
+    if name.startswith("."):
+        return attributes.read(value, name[1:])
     if name in ("rows", "columns"):
         shape = read(value, "shape")
         return shape[name == "columns"] if isinstance(shape, tuple) else attributes.MISSING
