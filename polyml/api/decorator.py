@@ -186,6 +186,8 @@ class Kernel(Explorable, Explained, Reported):
             return self._simulation.result
         if self.gpu is not None:
             return self._on_gpu(values, self.gpu)
+        if not self._constants and self.gpu is None and (of_arrays := self._matrices.find(values)) is not None:
+            return self._on_arrays(of_arrays, values)
         if self._given is None and (found := constants.constants(self._names, values)):
             return self._with_constants(found, values)
         self._with_last = None
@@ -206,8 +208,6 @@ class Kernel(Explorable, Explained, Reported):
             if result is not MISS:
                 return result
             self._kinds.forget()
-        if (of_arrays := self._matrices.find(values)) is not None:
-            return self._on_arrays(of_arrays, values)
         refused: PolymlError | None = None
         try:
             given = self._arguments(values)
@@ -277,7 +277,7 @@ class Kernel(Explorable, Explained, Reported):
             if len(self._by_constants) >= constants.MOST:
                 many = PolymlTypeError(f"there is code for {constants.MOST} combinations of constant arguments", code="PML-F061")
                 return self._run_as_python(*self._passed(values), self._in_call(many), about=frozenset(found))
-            chosen = self._by_constants[text] = Kernel(self.py_func, self.settings)
+            chosen = self._by_constants[text] = type(self)(self.py_func, self.settings)
             chosen._constants, chosen._whole, chosen._told = found, self, self._reasons
             chosen._names = tuple(name for name in self._names if name not in found)
         rest = tuple(k for k, name in enumerate(self._names) if name not in found)

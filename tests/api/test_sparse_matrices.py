@@ -209,6 +209,27 @@ def test_keywords_defaults_and_settings_in_force_are_those_of_every_call():
     assert scaled(A.tocsc(), x).tolist() == (A.tocsc() @ x * 2.0).tolist() and scaled.compiled
 
 
+def by_mode(mode, A, x, times=None):
+    if times is not None:
+        x = x * times
+    if mode == "transposed":
+        return A.T @ x
+    return A @ x
+
+
+def test_constants_stand_beside_matrices():
+    A, x = matrix("csr", 9, 9), vector(9)
+    kernel = polyml.kernel(by_mode, fallback="silent", fp="strict")
+    for mode in ("transposed", "plain", "transposed"):
+        for times in (None, 2.0):
+            assert kernel(mode, A, x, times).tolist() == by_mode(mode, A, x, times).tolist()
+        with pytest.raises(ValueError) as wanted:
+            by_mode(mode, A, vector(8))
+        with pytest.raises(ValueError) as got:
+            kernel(mode, A, vector(8))
+        assert str(got.value) == str(wanted.value)
+
+
 class Shifted:
     def __init__(self, shift):
         self.shift = shift
