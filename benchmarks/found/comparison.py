@@ -53,13 +53,15 @@ def difference(wanted: Outcome, found: Outcome) -> str:
     """Returns in words the first thing in which two outcomes differ by more than rounding, or ""."""
     if (wanted.error, found.error) != (None, None):
         return "" if _told(wanted.error) == _told(found.error) else f"raises {_told(found.error)}, not {_told(wanted.error)}"
-    problem = _unequal(wanted.result, found.result)
-    return f"result: {problem}" if problem else _changed(wanted.arguments, found.arguments)
+    sizes = [a.real.itemsize for a in wanted.arguments if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
+    rounding = _ROUNDING[min(sizes, default=8)]  # what is computed of narrow numbers is rounded as they are
+    problem = _unequal(wanted.result, found.result, rounding)
+    return f"result: {problem}" if problem else _changed(wanted.arguments, found.arguments, rounding)
 
 
-def _changed(wanted: tuple, found: tuple) -> str:
+def _changed(wanted: tuple, found: tuple, rounding: float) -> str:
     for place, (left, right) in enumerate(zip(wanted, found)):
-        if problem := _unequal(left, right):
+        if problem := _unequal(left, right, rounding):
             return f"argument {place}: {problem}"
     return ""
 
@@ -68,20 +70,20 @@ def _told(error: Exception | None) -> str:
     return "nothing" if error is None else f"{type(error).__name__}: {error}"
 
 
-def _unequal(wanted: object, found: object) -> str:
+def _unequal(wanted: object, found: object, rounding: float) -> str:
     if type(wanted) is not type(found):
         return f"{type(found).__name__}, not {type(wanted).__name__}"
     if isinstance(wanted, (tuple, list)) and isinstance(found, (tuple, list)):
         if len(wanted) != len(found):
             return f"{len(found)} values, not {len(wanted)}"
-        return next(filter(None, map(_unequal, wanted, found)), "")
+        return next(filter(None, (_unequal(left, right, rounding) for left, right in zip(wanted, found))), "")
     if wanted is None or isinstance(wanted, str):
         return "" if wanted == found else f"{found}, not {wanted}"
     left, right = np.asarray(wanted), np.asarray(found)
     if (left.dtype, left.shape) != (right.dtype, right.shape):
         return f"{right.dtype}{list(right.shape)}, not {left.dtype}{list(left.shape)}"
     if left.dtype.kind in "fc":
-        rounding = _ROUNDING[left.real.dtype.itemsize]
+        rounding = max(rounding, _ROUNDING[left.real.dtype.itemsize])
         same = np.allclose(left, right, rtol=rounding, atol=rounding * 1e-3, equal_nan=True)
     else:
         same = np.array_equal(left, right)

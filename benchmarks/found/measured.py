@@ -107,11 +107,11 @@ def examined(found: Found, threads: int) -> tuple[Ready, Callable]:
     given = arguments(found, found.small)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = outcome(as_python(function), given)
         begin = time.perf_counter()
         result = outcome(kernel, given)
         seconds = time.perf_counter() - begin
-    whole = bool(kernel.compiled)
+        whole = bool(kernel.compiled)
+        wanted = outcome(as_python(function) if whole else function, given)  # Python calls dispatchers as they are
     reason = "" if whole else reason_of_plain(kernel.explain())
     parts = 0 if whole else len(list(kernel.compiled_parts()))
     is_timed = whole and found.large is not None
