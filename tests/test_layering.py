@@ -19,7 +19,7 @@ LAYERS = (
     ("frontend.library",),
     ("frontend.text",),
     ("frontend.sparse",),
-    ("frontend.parsing", "frontend.parsing.functions"),  # names below, statements above
+    ("frontend.parsing", "frontend.parsing.functions", "frontend.parsing.sequences"),  # names below, statements above
     ("frontend.regions",),
     ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above
     ("frontend.algebra",),

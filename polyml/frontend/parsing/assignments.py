@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from polyml.dtypes import ACCEPTED, F64, DType
-from polyml.frontend import elementwise_functions, syntax
+from polyml.frontend import elementwise_functions, name_resolution, syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.calls import lookup
 from polyml.frontend.parsing.expression_parser import BINARY, ExpressionParser
+from polyml.frontend.parsing.functions.inner_functions import stores
 from polyml.frontend.parsing.names import spelled
+from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves, same_form
 from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc
 
@@ -47,52 +49,120 @@ class AssignmentParser:
             and isinstance(targets[0], ast.Name)
         ):
             return (alloc(self.expressions, self.local(targets[0]).name, value, loc),)
-        if len(targets) == 1 and isinstance(targets[0], (ast.Tuple, ast.List)):
-            return self._unpack(targets[0], value, loc)
-        result = self.expressions.expr(value)
-        if len(targets) == 1 or isinstance(result, syntax.Const):
+        is_pattern = any(isinstance(target, (ast.Tuple, ast.List)) for target in targets)
+        result = self._parts_or_value(value) if is_pattern else self.expressions.evaluated(value)
+        if isinstance(result, syntax.Const):
             return [syntax.Assign(self._target(t), result, loc=loc) for t in targets]
-        return self._through_temporaries([result], [(t, 0) for t in targets], loc)
+        if isinstance(result, ShapeOf):
+            result = self._sizes(value, targets, result)
+        stored = [pair for target in targets for pair in self.matched(target, result, value)]
+        if len(targets) == 1 and _independent([t for t, _ in stored], [v for _, v in stored]):
+            return [syntax.Assign(t, v, loc=loc) for t, v in stored]
+        return self._through_temporaries(stored, loc)
 
-    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, loc: Loc) -> Sequence[syntax.Stmt]:
-        """Returns the statements that assign the parts of a tuple to several targets, as `a, b = value` does."""
-        if isinstance(value, ast.Attribute) and value.attr == "shape":
-            array, ndim = self.expressions.array(value.value), len(target.elts)
-            shapes = [syntax.Shape(array, dim, ndim, loc=self.expressions.text.loc(value)) for dim in range(ndim)]
-            return [syntax.Assign(self.local(t), shape, loc=loc) for t, shape in zip(target.elts, shapes)]
-        values = self._values(value)
-        if len(values) != len(target.elts):
-            raise self.expressions.error(value, f"{len(values)} values for {len(target.elts)} targets", "as many values as targets")
-        targets = [self._target(t) for t in target.elts]
-        if _independent(targets, values):
-            return [syntax.Assign(t, v, loc=loc) for t, v in zip(targets, values)]
-        return self._through_temporaries(values, [(t, k) for k, t in enumerate(target.elts)], loc)
-
-    def _values(self, value: ast.expr) -> list[syntax.Expr]:
-        """Returns the parts of a tuple that is written out, or that an inlined function returns.
+    def _parts_or_value(self, value: ast.expr) -> Value:
+        """Returns what is unpacked: the parts of a tuple, or of a list that is written out.
 
         Raises LanguageError for any other value.
         """
-        if isinstance(value, (ast.Tuple, ast.List)):
-            return [self.expressions.expr(v) for v in value.elts]
-        if isinstance(known := self.expressions.constant(value), tuple):
-            return [self.expressions.number(value, part) for part in known]
-        called = value if isinstance(value, ast.Call) and self.expressions.python_function(value) else None
-        result = None if called is None else self.expressions.call(called)
-        if result is None or not result.is_tuple:
+        known = MISSING if isinstance(value, (ast.Tuple, ast.List)) else self.expressions.constant(value)
+        if isinstance(known, tuple):
+            return tuple(self.expressions.number(value, part) for part in known)
+        found = self.expressions.evaluated(
+            ast.copy_location(ast.Tuple(value.elts), value) if isinstance(value, ast.List) else value
+        )
+        if not isinstance(found, (tuple, ShapeOf)):
             accepted = "`a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple"
             raise self.expressions.error(value, "this cannot be unpacked", accepted)
-        return list(result.values)
+        return found
 
-    def _through_temporaries(self, values: list[syntax.Expr], targets: list[tuple[ast.expr, int]], loc: Loc) -> list[syntax.Stmt]:
-        """Returns assignments that evaluate all values before they assign any of them.
+    def _sizes(self, value: ast.expr, targets: Sequence[ast.expr], shape: ShapeOf) -> Value:
+        """Returns what targets get of the shape of an array: all sizes, where the target has a name for each, else the shape."""
+        loc = self.expressions.text.loc(value)
+        patterns = {len(target.elts) for target in targets if isinstance(target, (ast.Tuple, ast.List))}
+        if len(patterns) == 1 and all(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
+            [ndim] = patterns
+            return tuple(syntax.Shape(shape.array, dim, ndim, loc=loc) for dim in range(ndim))
+        if patterns or self.loops or self.branches:
+            raise self.expressions.not_affine(value, "a shape in a loop or branch as a whole", "`A.shape[0]`", "PML-F006")
+        match value:
+            case ast.Attribute(value=ast.Name(id=name)) if stores(self.expressions.text.tree, name) == 1:
+                return shape
+        held = syntax.Name(self.expressions.fresh("_shaped"), loc=loc)
+        self.expressions.before.append(syntax.Assign(held, syntax.Name(shape.array, loc=loc), loc=loc))
+        return ShapeOf(held.name)
 
-        values: evaluated in order
-        targets: (target, position of its value), assigned from left to right
+    def matched(self, target: ast.expr, value: Value, node: ast.expr) -> Sequence[tuple[syntax.Target, syntax.Expr]]:
+        """Returns (target, value) of each number and array that an assignment stores.
+
+        target: a name, element or part, or a tuple of targets
+        value: the value that it gets
+        node: the expression that has the value
         """
-        held = [syntax.Name(self.expressions.fresh("_value"), loc=v.loc) for v in values]
-        first = [syntax.Assign(name, value, loc=loc) for name, value in zip(held, values)]
-        return [*first, *(syntax.Assign(self._target(t), held[k], loc=loc) for t, k in targets)]
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if not isinstance(value, tuple):
+                raise self.expressions.error(node, "this cannot be unpacked", "a tuple for each tuple of targets")
+            if len(value) != len(target.elts):
+                raise self.expressions.error(
+                    node, f"{len(value)} values for {len(target.elts)} targets", "as many values as targets"
+                )
+            return [pair for each, part in zip(target.elts, value) for pair in self.matched(each, part, node)]
+        if not isinstance(value, (tuple, ShapeOf)):
+            return [(self._target(target), value)]
+        if not isinstance(target, ast.Name):
+            raise self.expressions.error(node, "a tuple is neither a number nor an array", _STORES)
+        return self._tuple_bound(target, value)
+
+    def _tuple_bound(self, target: ast.Name, value: tuple[Value, ...] | ShapeOf) -> list[tuple[syntax.Name, syntax.Expr]]:
+        """Binds a name to a tuple, and returns (name, value) for the names of its parts.
+
+        NotAffineError is raised where the name may stand for something else on another path.
+        """
+        expressions, name, inside = self.expressions, target.id, bool(self.loops or self.branches)
+        current = expressions.tuples.get(name)
+        if (
+            current is not None
+            and same_form(current, value)
+            and not any(isinstance(part, syntax.Const) for part in leaves(current))
+        ):
+            return list(zip(self._names_of(current), leaves(value)))
+        if inside and (current is not None or name in expressions.bound or name in expressions.known):
+            what = f"`{name}` is this tuple on one path and something else on another"
+            raise expressions.not_affine(target, what, "a name for each", "PML-F023")
+        expressions.known.pop(name, None)
+        once = not inside and stores(expressions.text.tree, name) == 1
+        made = self.named_parts(name, value, once)
+        expressions.tuples[name] = made
+        return [(part, held) for part, held in zip(leaves(made), leaves(value)) if isinstance(part, syntax.Name)]
+
+    def named_parts(self, name: str, value: Value, once: bool) -> Value:
+        """Returns a tuple with a name of its own for each number and array in it.
+
+        once: whether the name is never bound anew, so that its constants stay what they are
+        """
+        if isinstance(value, ShapeOf):
+            return value
+        if isinstance(value, tuple):
+            return tuple(self.named_parts(f"{name}_{k}", part, once) for k, part in enumerate(value))
+        if once and isinstance(value, syntax.Const):
+            return value
+        return syntax.Name(name_resolution.unused(name, self.expressions.taken), loc=value.loc)
+
+    def _names_of(self, current: Value) -> list[syntax.Name]:
+        return [part for part in leaves(current) if isinstance(part, syntax.Name)]
+
+    def _through_temporaries(self, stored: Sequence[tuple[syntax.Target, syntax.Expr]], loc: Loc) -> list[syntax.Stmt]:
+        """Returns assignments that evaluate all values, each once, before they assign any of them.
+
+        stored: (target, value), assigned from left to right
+        """
+        held: dict[int, syntax.Name] = {}
+        first: list[syntax.Stmt] = []
+        for _, value in stored:
+            if id(value) not in held:
+                held[id(value)] = syntax.Name(self.expressions.fresh("_value"), loc=value.loc)
+                first.append(syntax.Assign(held[id(value)], value, loc=loc))
+        return [*first, *(syntax.Assign(target, held[id(value)], loc=loc) for target, value in stored)]
 
     def array_update(self, call: ast.Call) -> syntax.Assign | None:
         """Returns the assignment for a call that changes an array: A.fill(x), np.copyto(A, x) or np.add(x, y, out=A).
@@ -162,12 +232,22 @@ class AssignmentParser:
         """
         if not isinstance(node, ast.Name):
             raise self.expressions.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)
+        self.bind(node)
         if node.id in self.expressions.known:
             if self.loops or self.branches:
                 kept = f"`{node.id}` is {self.expressions.known[node.id]!r} on one path and something else on another"
                 raise self.expressions.not_affine(node, kept, "a name for each", "PML-F023")
             del self.expressions.known[node.id]
         return syntax.Name(self.expressions.renamed.get(node.id, node.id), loc=self.expressions.text.loc(node))
+
+    def bind(self, node: ast.Name) -> None:
+        """Notes that a name is bound to something else than a tuple. NotAffineError is raised where it is a tuple on some paths alone."""
+        if node.id in self.expressions.tuples:
+            if self.loops or self.branches:
+                what = f"`{node.id}` is a tuple on one path and something else on another"
+                raise self.expressions.not_affine(node, what, "a name for each", "PML-F023")
+            del self.expressions.tuples[node.id]
+        self.expressions.bound.add(node.id)
 
 
 def _independent(targets: Sequence[syntax.Name | syntax.Subscript | syntax.Part], values: Sequence[syntax.Expr]) -> bool:
@@ -225,11 +305,13 @@ def _bound(parser: ExpressionParser, call: ast.Call, function: str, slots: Seque
 def _shape(parser: ExpressionParser, node: ast.expr) -> tuple[syntax.Expr, ...] | syntax.Like:
     if isinstance(node, ast.Attribute) and node.attr == "shape":
         return syntax.Like(parser.array(node.value), loc=parser.text.loc(node))
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(map(parser.expr, node.elts))
-    if isinstance(known := parser.constant(node), tuple):
+    if not isinstance(node, (ast.Tuple, ast.List)) and isinstance(known := parser.constant(node), tuple):
         return tuple(parser.number(node, part) for part in known)
-    return (parser.expr(node),)
+    found = None if isinstance(node, ast.List) else parser.parts(node)
+    if isinstance(found, ShapeOf):
+        return syntax.Like(found.array, loc=parser.text.loc(node))
+    sizes = parser.flat(node) if found is None else found
+    return (parser.expr(node),) if sizes is None else tuple(leaves(sizes))
 
 
 def _fill(parser: ExpressionParser, stem: str, given: dict[str, ast.expr], call: ast.Call) -> syntax.Expr | None:

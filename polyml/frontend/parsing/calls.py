@@ -18,6 +18,7 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
 from polyml.frontend.parsing.names import NameLookup, inlined_function
+from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves
 from polyml.frontend.parsing.source_text import FunctionText
 
 _FUNCTIONS = (
@@ -38,7 +39,7 @@ class Inlined:
     is_tuple: whether the function returns a tuple of them
     """
 
-    values: tuple[syntax.Expr, ...]
+    values: tuple[Value, ...]
     is_tuple: bool
 
 
@@ -72,6 +73,19 @@ class CallParser(NameLookup, ABC):
         Raises LanguageError if it is something else.
         """
 
+    @abstractmethod
+    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | None:
+        """Returns the parts of a tuple; None for an expression that is none, or the call of a function."""
+
+    def flat(self, node: ast.expr) -> tuple[syntax.Expr, ...] | None:
+        """Returns the parts of a tuple or list of numbers and arrays; None for an expression that is neither."""
+        found = tuple(map(self.expr, node.elts)) if isinstance(node, ast.List) else self.parts(node)
+        if not isinstance(found, tuple):
+            return None
+        if any(isinstance(part, (tuple, ShapeOf)) for part in found):
+            raise self.error(node, "a tuple inside of a tuple is neither a number nor an array", "a tuple of numbers or arrays")
+        return tuple(leaves(found))
+
     def array_expr(self, node: ast.expr) -> syntax.Expr:
         """Returns the expression of `syntax` for what a subscript or a method is applied to; a name must be that of an array."""
         return syntax.Name(self.array(node), loc=self.text.loc(node)) if isinstance(node, ast.Name) else self.expr(node)
@@ -102,21 +116,24 @@ class CallParser(NameLookup, ABC):
                 raise self.not_affine(
                     node, f"`{name}` of a sequence where `and` or `or` needs it alone", "results that are computed before"
                 )
-            result = self._reduce(node)
+            named = isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)) and function in (min, max)
+            result = None if named and isinstance(self.parts(node.args[0]), tuple) else self._reduce(node)
             if result is not None:
                 return result
         special = self._special(function)
         known = lookup(elementwise_functions.FUNCTIONS, function)
         if special is None and known is None:
             if inlined_function(function) is not None:
-                return self._only_value(node, self.call(node))
+                return self.only_value(node, self.call(node))
             raise self._unknown(node, name, function)
         self.no_keywords(node, name)
         return special(node) if special else self._elementwise(node, name, known)
 
-    def _only_value(self, node: ast.Call, result: Inlined) -> syntax.Expr:
+    def only_value(self, node: ast.Call, result: Inlined) -> syntax.Expr:
+        """Returns the one number or array that a function returns; LanguageError is raised where it returns something else."""
         if len(result.values) == 1 and not result.is_tuple:
-            return result.values[0]
+            [value] = leaves(result.values)
+            return value
         what = f"a tuple of {len(result.values)}" if result.is_tuple else "None"
         raise self.error(node, f"`{ast.unparse(node.func)}` gives {what} where a value is needed", "one number or array")
 
@@ -141,10 +158,10 @@ class CallParser(NameLookup, ABC):
         accepted = f"`{name}({', '.join((*operands, *signature.optional, *shown))})`"
         given = self._arguments(node, name, signature, operands, accepted)
         if signature.many:
-            parts = given[operands[0]]
-            if not isinstance(parts, (ast.Tuple, ast.List)):
-                raise self.not_affine(parts, f"`{name}` of what is not written out", f"`{name}((A, B))`")
-            args: tuple[syntax.Expr, ...] = tuple(map(self.expr, parts.elts))
+            parts = self.flat(given[operands[0]])
+            if parts is None:
+                raise self.not_affine(given[operands[0]], f"`{name}` of what is not written out", f"`{name}((A, B))`")
+            args: tuple[syntax.Expr, ...] = parts
         else:
             present = (*operands, *(operand for operand in signature.optional if operand in given))
             args = (*first, *(self.expr(given[operand]) for operand in present))
@@ -152,7 +169,8 @@ class CallParser(NameLookup, ABC):
             if signature.shape not in given:
                 raise self.error(node, f"`{name}` needs {signature.shape}", accepted)
             sizes = given.pop(signature.shape)
-            args += tuple(map(self.expr, sizes.elts if isinstance(sizes, (ast.Tuple, ast.List)) else (sizes,)))
+            parts = self.flat(sizes)
+            args += (self.expr(sizes),) if parts is None else parts
         for option in _NOT_COMPILED:
             if option in given and self.constant(given.pop(option)) not in (None, False):
                 raise self.not_affine(node, f"`{name}` with {option}=", accepted)
@@ -263,16 +281,17 @@ class CallParser(NameLookup, ABC):
     def _length(self, node: ast.Call) -> syntax.Expr:
         if len(node.args) != 1:
             raise self.error(node, f"len takes one array, not {len(node.args)}", "`len(A)`")
-        return syntax.Shape(self.array(node.args[0]), 0, loc=self.text.loc(node))
+        parts, loc = self.parts(node.args[0]), self.text.loc(node)
+        if isinstance(parts, ShapeOf):
+            return syntax.Function("ndim", (syntax.Name(parts.array, loc=loc),), loc=loc)
+        return syntax.Shape(self.array(node.args[0]), 0, loc=loc) if parts is None else syntax.Const(len(parts), loc=loc)
 
     def _extremum(self, node: ast.Call) -> syntax.Expr:
         name = "min" if self.value(node.func) is min else "max"
-        [*args] = node.args
-        if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
-            args = args[0].elts
-        if len(args) < 2:
+        parts = self.flat(node.args[0]) if len(node.args) == 1 else tuple(map(self.expr, node.args))
+        if parts is None or len(parts) < 2:
             raise self.error(node, f"{name} takes an array, or two or more numbers, in a kernel", f"`{name}(A)`, `{name}(a, b)`")
-        result, *rest = map(self.expr, args)
+        result, *rest = parts
         for operand in rest:
             result = syntax.Binary(name, result, operand, loc=self.text.loc(node))
         return result

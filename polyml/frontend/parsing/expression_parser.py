@@ -10,18 +10,20 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
-from polyml.frontend.parsing.calls import CallParser
 from polyml.frontend.parsing.names import is_number, spelled
+from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
+from polyml.frontend.parsing.sequences.values import ShapeOf
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
+_ACCEPTED = "numbers, arrays, their elements, arithmetic, comparisons and functions of them"
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
-class ExpressionParser(CallParser):
+class ExpressionParser(TupleParser):
     """An ExpressionParser turns the expressions of one function into those of `syntax`."""
 
     def expr(self, node: ast.expr) -> syntax.Expr:
@@ -38,8 +40,12 @@ class ExpressionParser(CallParser):
             case ast.Attribute():
                 return self._attribute(node)
             case ast.Subscript():
-                known = self.constant(node)
-                return self._subscript(node) if known is MISSING else self.number(node, known)
+                known, found = self.constant(node), self.part_of_tuple(node)
+                if known is not MISSING:
+                    return self.number(node, known)
+                if isinstance(found, (tuple, ShapeOf)):
+                    raise self.error(node, "a tuple is neither a number nor an array", _ACCEPTED)
+                return self._subscript(node) if found is None else found
             case ast.UnaryOp(op=ast.Not(), operand=operand) if self._truth(operand) is not None:
                 return syntax.Const(not self._truth(operand), loc=loc)
             case ast.UnaryOp(op=op, operand=operand):
@@ -56,8 +62,7 @@ class ExpressionParser(CallParser):
                 return self._choice(node)
             case ast.Call():
                 return self.value_of_call(node)
-        accepted = "numbers, arrays, their elements, arithmetic, comparisons and functions of them"
-        raise self.error(node, f"{spelled(node)} is neither a number nor an array", accepted)
+        raise self.error(node, f"{spelled(node)} is neither a number nor an array", _ACCEPTED)
 
     def condition(self, node: ast.expr) -> syntax.Expr:
         """Returns the expression for a condition, of which the truth value alone counts."""
@@ -71,6 +76,7 @@ class ExpressionParser(CallParser):
 
     def _name(self, node: ast.Name) -> syntax.Expr:
         if self.is_local(node):
+            self.refuse_tuple(node)
             return syntax.Name(self.renamed.get(node.id, node.id), loc=self.text.loc(node))
         value = self.value(node)
         if value is MISSING:
@@ -110,8 +116,18 @@ class ExpressionParser(CallParser):
         if isinstance(base, ast.Name) and not any(map(self._is_part, indices)):
             loc, chained = self.text.loc(node), len(groups) > 1
             return syntax.Subscript(self.array(base), tuple(map(self.expr, indices)), chained=chained, loc=loc)
-        inner = self.array_expr(node.value)
-        return syntax.Part(inner, tuple(map(self._index, groups[0])), loc=self.text.loc(node))
+        return self.part_of_array(self.array_expr(node.value), node)
+
+    def part_of_array(self, base: syntax.Expr, node: ast.Subscript) -> syntax.Expr:
+        """Returns the part of an array, or its element, that a subscript means."""
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
+        if isinstance(base, (syntax.Name, syntax.Subscript)) and not any(map(self._is_part, indices)):
+            is_part = isinstance(base, syntax.Subscript)
+            before = base.indices if isinstance(base, syntax.Subscript) else ()
+            name = base.array if isinstance(base, syntax.Subscript) else base.name
+            found = tuple(map(self.expr, indices))
+            return syntax.Subscript(name, (*before, *found), chained=is_part, loc=self.text.loc(node))
+        return syntax.Part(base, tuple(map(self._index, indices)), loc=self.text.loc(node))
 
     def _index(self, node: ast.expr) -> syntax.Expr | syntax.Slice | syntax.NewAxis | syntax.Dots:
         if isinstance(node, ast.Slice):

@@ -12,40 +12,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Union
-
-import numpy as np
 
 from polyml.frontend import syntax
-from polyml.frontend.captures import MISSING
-from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import is_read_inside
 from polyml.frontend.parsing.jumps import Jumps
+from polyml.frontend.parsing.sequences.iterables import ITERABLES, Elements, IterableParser
+from polyml.frontend.parsing.sequences.values import ShapeOf, Value
 from polyml.frontend.traversal import nodes
 from polyml.source import Loc
 
-_OF_ELEMENTS = (range, enumerate, zip, reversed)
 MOST_PARTS = 32  # of a tuple that is written out, for each of which a loop's body is there once
-_ITERABLES = "loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out"
-
-Value = Union[syntax.Expr, tuple["Value", ...]]  # what a loop's target gets
-
-
-@dataclass(frozen=True)
-class Elements:
-    """Elements are what a loop goes over.
-
-    length: how many they are; none where it is negative
-    value: returns an element, given its number
-    in_both_directions: whether `reversed` takes it
-    """
-
-    length: syntax.Expr
-    value: Callable[[syntax.Expr], Value]
-    in_both_directions: bool = True
 
 
 class ForLoopParser:
@@ -65,7 +43,7 @@ class ForLoopParser:
         jumps: Jumps,
     ):
         self._expressions, self._assignments, self._body, self._function = expressions, assignments, body, function
-        self._jumps = jumps
+        self._jumps, self._iterables = jumps, IterableParser(expressions, assignments)
         self._around: list[ast.For] = []
 
     def loop(self, stmt: ast.For) -> tuple[syntax.Stmt, ...]:
@@ -76,27 +54,27 @@ class ForLoopParser:
                 made = self._made(stmt)
         finally:
             self._around.pop()
-        return loop.with_else(made, self._body(stmt.orelse), self._expressions.text.loc(stmt, stmt.iter))
+        self._assignments.branches += 1  # a `break` leaves it out
+        orelse = self._body(stmt.orelse)
+        self._assignments.branches -= 1
+        return loop.with_else(made, orelse, self._expressions.text.loc(stmt, stmt.iter))
 
     def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
-        if isinstance(stmt.iter, (ast.Tuple, ast.List)):
-            return self._over_parts(stmt, stmt.iter)
-        if isinstance(stmt.target, ast.Name) and self._called(stmt.iter) is range:
-            return (self._over_range(stmt, stmt.target, self._range(stmt.iter)),)
-        if isinstance(stmt.target, ast.Name) and (numbers := self._backwards(stmt.iter)) is not None:
+        bound = self._iterables.bound_names(stmt)
+        parts = self._iterables.written(stmt.iter, bound)
+        if parts is not None:
+            return self._over_parts(stmt, parts)
+        if isinstance(stmt.target, ast.Name) and self._iterables.called(stmt.iter) is range:
+            return (self._over_range(stmt, stmt.target, self._iterables.range(stmt.iter)),)
+        if isinstance(stmt.target, ast.Name) and (numbers := self._iterables.backwards(stmt.iter)) is not None:
             return (self._over_range(stmt, stmt.target, numbers),)
-        return (self._over_elements(stmt, self._elements(stmt.iter, self._bound(stmt))),)
-
-    def _called(self, node: ast.expr) -> object:
-        """Returns the function that a node calls; MISSING where it is no call of one that is known."""
-        return self._expressions.value(node.func) if isinstance(node, ast.Call) else MISSING
+        return (self._over_elements(stmt, self._iterables.elements(stmt.iter, bound)),)
 
     def _over_range(self, stmt: ast.For, target: ast.Name, numbers: tuple[syntax.Expr, syntax.Expr, int]) -> syntax.For:
         """Returns the loop over the numbers of a range, given its start, stop and step."""
         start, stop, step = numbers
         var, outer = target.id, self._expressions.renamed
-        if var in self._expressions.known:
-            self._assignments.local(target)
+        self._assignments.bind(target)
         if var not in self._assignments.loops and (self._is_changed(stmt, var) or self._is_read_behind(stmt, var)):
             return self._over_numbers(stmt, target, numbers)
         if var in self._assignments.loops:
@@ -159,22 +137,6 @@ class ForLoopParser:
                 return not any(isinstance(n, ast.Name) and n.id == var for n in ast.walk(value))
         return False
 
-    def _backwards(self, node: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int] | None:
-        """Returns the range that has the numbers of another one from the last to the first, for `reversed(range(...))`; None for any
-        other node.
-        """
-        if self._called(node) is not reversed or not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
-            return None
-        if self._called(node.args[0]) is not range:
-            return None
-        start, stop, step = self._range(node.args[0])
-        loc, sign = start.loc, 1 if step > 0 else -1
-        last: syntax.Expr = syntax.Binary("-", stop, syntax.Const(sign, loc=loc), loc=loc)
-        if abs(step) != 1:  # the last number that is a whole number of steps behind the first
-            steps = syntax.Binary("//", syntax.Binary("-", last, start, loc=loc), syntax.Const(step, loc=loc), loc=loc)
-            last = syntax.Binary("+", start, syntax.Binary("*", steps, syntax.Const(step, loc=loc), loc=loc), loc=loc)
-        return last, syntax.Binary("-", start, syntax.Const(sign, loc=loc), loc=loc), -step
-
     def _is_only_inside(self, var: str) -> bool:
         """Returns whether nothing that runs after the innermost loop reads its variable, which is that of a loop around it as well:
         it would have the inner loop's last value there. All that stands in a loop between these two may run after the inner one.
@@ -219,186 +181,27 @@ class ForLoopParser:
 
     def _bind(self, target: ast.expr, value: Value, loc: Loc) -> list[syntax.Stmt]:
         """Returns the assignments of an element to a loop's target, which may be a tuple of targets."""
+        if isinstance(value, ShapeOf):
+            raise self._expressions.not_affine(target, "a loop over shapes", ITERABLES, "PML-F008")
+        if not isinstance(value, tuple) and isinstance(target, (ast.Tuple, ast.List)):
+            raise self._expressions.not_affine(target, "an element of an array that is unpacked", ITERABLES, "PML-F008")
+        if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple) and len(target.elts) == len(value):
+            return [made for each, part in zip(target.elts, value) for made in self._bind(each, part, loc)]
         if not isinstance(value, tuple):
-            if isinstance(target, (ast.Tuple, ast.List)):
-                raise self._expressions.not_affine(target, "an element of an array that is unpacked", _ITERABLES, "PML-F008")
             return [syntax.Assign(self._assignments.local(target), value, loc=loc)]
-        if not isinstance(target, (ast.Tuple, ast.List)):
-            raise self._expressions.not_affine(target, "a loop whose variable is a tuple", _ITERABLES, "PML-F008")
-        if len(target.elts) != len(value):
-            raise self._expressions.error(
-                target, f"{len(value)} values for {len(target.elts)} targets", "as many values as targets"
-            )
-        return [made for each, part in zip(target.elts, value) for made in self._bind(each, part, loc)]
+        return [syntax.Assign(name, part, loc=loc) for name, part in self._assignments.matched(target, value, target)]
 
-    def _over_parts(self, stmt: ast.For, parts: ast.Tuple | ast.List) -> list[syntax.Stmt]:
+    def _over_parts(self, stmt: ast.For, parts: tuple[Value, ...]) -> list[syntax.Stmt]:
         """Returns the loop's body for each part of a tuple that is written out."""
-        if len(parts.elts) > MOST_PARTS:
-            raise self._expressions.not_affine(parts, f"a loop over {len(parts.elts)} values", f"at most {MOST_PARTS}", "PML-F008")
-        bound = self._bound(stmt)
-        values = [self._part(part, bound) for part in parts.elts]
+        if len(parts) > MOST_PARTS:
+            raise self._expressions.not_affine(stmt.iter, f"a loop over {len(parts)} values", f"at most {MOST_PARTS}", "PML-F008")
         loc, made = self._expressions.text.loc(stmt, stmt.iter), []
-        for value in values:
+        jumps = any(isinstance(node, (ast.Break, ast.Continue)) for each in stmt.body for node in ast.walk(each))
+        self._assignments.branches += jumps
+        for value in parts:
             made += [*self._bind(stmt.target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body))]
+        self._assignments.branches -= jumps
         return made
-
-    def _part(self, node: ast.expr, bound: set[str]) -> Value:
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return tuple(self._part(part, bound) for part in node.elts)
-        return self._held(self._expressions.expr(node), bound)
-
-    def _elements(self, node: ast.expr, bound: set[str]) -> Elements:
-        """Returns what a loop over a node goes over.
-
-        bound: the names that the loop binds, which may stand for something else before it
-        """
-        called = self._called(node)
-        if isinstance(node, ast.Call) and any(called is each for each in _OF_ELEMENTS):
-            if any(isinstance(argument, ast.Starred) for argument in node.args) or node.keywords and called is not enumerate:
-                raise self._refused(node)
-            if called is range:
-                return self._numbers(node, bound)
-            if called is enumerate:
-                return self._numbered(node, bound)
-            if called is reversed and len(node.args) == 1:
-                return self._reversed(self._elements(node.args[0], bound), node)
-            if called is zip and node.args:
-                return self._together([self._elements(argument, bound) for argument in node.args])
-        is_part = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
-        is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
-        is_computed |= isinstance(node, ast.Call) and self._expressions.is_numpy(node.func)
-        if not (is_computed or (is_part or isinstance(node, ast.Call)) and self._expressions.is_local(node)):
-            raise self._refused(node)
-        return self._rows(node, bound)
-
-    def _refused(self, node: ast.expr) -> Exception:
-        what = "a loop over something that is neither a range nor an array is not static control"
-        return self._expressions.not_affine(node, what, _ITERABLES, "PML-F008")
-
-    def _rows(self, node: ast.expr, bound: set[str]) -> Elements:
-        """Returns the elements of an array, or its rows where it has several dimensions."""
-        array, loc = self._expressions.array_expr(node), self._expressions.text.loc(node)
-        if not isinstance(array, syntax.Name) or array.name in bound:
-            name = syntax.Name(self._expressions.fresh("_rows"), loc=loc)
-            self._expressions.before.append(syntax.Assign(name, array, loc=loc))
-            array = name
-        length = syntax.Shape(array.name, 0, loc=loc)
-        return Elements(length, lambda number: syntax.Part(array, (number,), loc=loc))
-
-    def _numbers(self, node: ast.Call, bound: set[str]) -> Elements:
-        """Returns the numbers of a range. Those of Python's begin with a number of any integer type, and are ints."""
-        start, stop, step = self._range(node)
-        if not self._is_python_int(start):
-            raise self._refused(node)
-        is_known = self._is_python_int(stop)
-        start, stop, loc = self._held(start, bound), self._held(stop, bound), start.loc
-        length = stop if _is(start, 0) else syntax.Binary("-", stop, start, loc=loc)
-        if step != 1:
-            far = length if step > 0 else syntax.Unary("-", length, loc=loc)
-            rounded = syntax.Binary("+", far, syntax.Const(abs(step) - 1, loc=loc), loc=loc)
-            length = syntax.Binary("//", rounded, syntax.Const(abs(step), loc=loc), loc=loc)
-
-        def value(number: syntax.Expr) -> syntax.Expr:
-            moved = number if step == 1 else syntax.Binary("*", number, syntax.Const(step, loc=loc), loc=loc)
-            return moved if _is(start, 0) else syntax.Binary("+", start, moved, loc=loc)
-
-        return Elements(length, value, in_both_directions=is_known)
-
-    def _is_python_int(self, value: syntax.Expr) -> bool:
-        """Returns whether a value is one of Python's ints, whatever the arguments are."""
-        match value:
-            case syntax.Const(value=number):
-                return type(number) is int
-            case syntax.Shape():
-                return True
-            case syntax.Name(name=name):
-                return name in {self._expressions.renamed.get(var, var) for var in self._assignments.loops}
-            case syntax.Unary(op="-", operand=operand):
-                return self._is_python_int(operand)
-            case syntax.Binary(op="+" | "-" | "*" | "//" | "%" | "min" | "max", left=left, right=right):
-                return self._is_python_int(left) and self._is_python_int(right)
-        return False
-
-    def _numbered(self, call: ast.Call, bound: set[str]) -> Elements:
-        """Returns what `enumerate` makes of elements."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "start")]
-        if len(call.args) not in (1, 2) or len(given) != len(call.args) + len(call.keywords) or len(given) > 2:
-            raise self._refused(call)
-        elements = self._elements(given[0], bound)
-        first: syntax.Expr = syntax.Const(0, loc=elements.length.loc)
-        if len(given) == 2:
-            first = self._expressions.expr(given[1])
-            if not self._is_python_int(first):
-                raise self._refused(call)
-            first = self._held(first, bound)
-
-        def value(number: syntax.Expr) -> Value:
-            return (number if _is(first, 0) else syntax.Binary("+", first, number, loc=first.loc), elements.value(number))
-
-        return Elements(elements.length, value, in_both_directions=False)
-
-    def _reversed(self, elements: Elements, call: ast.Call) -> Elements:
-        if not elements.in_both_directions:
-            raise self._refused(call)
-        loc = elements.length.loc
-        last = syntax.Binary("-", elements.length, syntax.Const(1, loc=loc), loc=loc)
-        return Elements(
-            elements.length, lambda number: elements.value(syntax.Binary("-", last, number, loc=loc)), in_both_directions=False
-        )
-
-    def _together(self, each: Sequence[Elements]) -> Elements:
-        """Returns what `zip` makes of several elements: as many as the shortest of them has."""
-        length = each[0].length
-        for elements in each[1:]:
-            length = syntax.Binary("min", length, elements.length, loc=length.loc)
-        return Elements(length, lambda number: tuple(elements.value(number) for elements in each), in_both_directions=False)
-
-    def _bound(self, stmt: ast.For) -> set[str]:
-        """Returns the names in the kernel of what a loop binds."""
-        names = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        return {self._expressions.renamed.get(name, name) for name in names}
-
-    def _held(self, value: syntax.Expr, bound: set[str]) -> syntax.Expr:
-        """Returns a value that is computed before the loop: as it is, where the loop cannot change it, else a name for it."""
-        if isinstance(value, syntax.Const):
-            return value
-        if (
-            isinstance(value, syntax.Name)
-            and value.name not in bound
-            or isinstance(value, syntax.Shape)
-            and value.array not in bound
-        ):
-            return value
-        name = syntax.Name(self._expressions.fresh("_held"), loc=value.loc)
-        self._expressions.before.append(syntax.Assign(name, value, loc=value.loc))
-        return name
-
-    def _range(self, call: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int]:
-        """Returns the start, the stop and the step of a range."""
-        assert isinstance(call, ast.Call)
-        self._expressions.no_keywords(call, "range")
-        if not 1 <= len(call.args) <= 3:
-            raise self._expressions.error(
-                call,
-                f"range takes 1 to 3 numbers, not {len(call.args)}",
-                "range(stop), range(start, stop), range(start, stop, step)",
-            )
-        values = [self._expressions.expr(a) for a in call.args]
-        if len(values) == 1:
-            return syntax.Const(0, loc=self._expressions.text.loc(call)), values[0], 1
-        return values[0], values[1], self._step(call.args[2], values[2]) if len(values) == 3 else 1
-
-    def _step(self, node: ast.expr, value: syntax.Expr) -> int:
-        step = constant(value)
-        if isinstance(value, syntax.Const) and isinstance(value.value, np.integer):
-            step = int(value.value)
-        if type(step) is not int or step == 0:
-            raise self._expressions.error(
-                node,
-                "the step of a range must be a constant that is not zero",
-                "a literal, or a global or closure value that is an int",
-            )
-        return step
 
 
 def _binds(loop: ast.For, var: str) -> bool:
@@ -412,7 +215,3 @@ def _is_known_at_entry(node: syntax.Expr) -> bool:
 
 def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
-
-
-def _is(value: syntax.Expr, number: int) -> bool:
-    return isinstance(value, syntax.Const) and type(value.value) is int and value.value == number

@@ -14,7 +14,8 @@ from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
-from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, refused_part
+from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, parameters, refused_part
+from polyml.frontend.parsing.sequences.values import Value
 from polyml.frontend.parsing.source_text import FunctionText, Written
 
 _SPELLED = {
@@ -48,6 +49,8 @@ class NameLookup:
     renamed: name of a local in the text -> its name in the kernel, where the two differ
     known: parameters of an inlined function that always have the same value, with that value, which may be any Python object; and
         functions inside of the kernel
+    tuples: names of locals that stand for tuples where the text is parsed, with the tuples
+    bound: the names of parameters and of locals that were bound to something else before
     taken: the names that the kernel uses
     """
 
@@ -57,6 +60,8 @@ class NameLookup:
         self.locals = frozenset((*code.co_varnames, *code.co_cellvars))
         self.renamed: dict[str, str] = {}
         self.known: dict[str, object] = {}
+        self.tuples: dict[str, Value] = {}
+        self.bound: set[str] = {each.arg for each in parameters(text.tree.args)}
         self.taken = taken
 
     def inside(self, function: InnerFunction) -> None:
@@ -65,6 +70,7 @@ class NameLookup:
         self.scope, self.locals = around.scope, own | around.locals
         self.renamed = {name: other for name, other in around.renamed.items() if name not in own}
         self.known = {name: value for name, value in around.known.items() if name not in own}
+        self.tuples = {name: value for name, value in around.tuples.items() if name not in own}
 
     def value(self, node: ast.expr) -> object:
         """Returns the object that a name from outside the kernel, or an attribute of a module, stands for; for a lambda the function.
@@ -163,6 +169,7 @@ class NameLookup:
         if not isinstance(node, ast.Name):
             raise self.error(node, "only an array that has a name can be used here", "a parameter, or a local array")
         if self.is_local(node):
+            self.refuse_tuple(node)
             return self.renamed.get(node.id, node.id)
         value = self.value(node)
         self.refuse_array(node, value)
@@ -181,6 +188,12 @@ class NameLookup:
                 f"Python's int, float, complex and bool, and NumPy's {ACCEPTED}",
             )
         return syntax.Const(value, loc=self.text.loc(node))
+
+    def refuse_tuple(self, node: ast.Name) -> None:
+        """Raises LanguageError if a local name stands for a tuple."""
+        if node.id in self.tuples:
+            accepted = f"its parts, such as `{node.id}[0]`, `len({node.id})`, and loops over it"
+            raise self.error(node, f"`{node.id}` is a tuple, which is neither a number nor an array", accepted)
 
     def refuse_array(self, node: ast.Name, value: object) -> None:
         """Raises LanguageError if the value of a name from outside the kernel is an array."""

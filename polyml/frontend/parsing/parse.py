@@ -35,12 +35,13 @@ from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
-from polyml.frontend.parsing.functions import inlining
+from polyml.frontend.parsing.functions import arguments, inlining
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
-from polyml.frontend.parsing.functions.inner_functions import Default, Held, InnerFunction, parameters
+from polyml.frontend.parsing.functions.inner_functions import InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
-from polyml.frontend.parsing.names import is_number, spelled
+from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
+from polyml.frontend.parsing.sequences.values import ShapeOf, Value, has_shape, leaves, rebuilt, same_form
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.frontend.sparse.requirements import required
 from polyml.reading.function_source import names_outside
@@ -134,6 +135,7 @@ class _FunctionParser:
         self._definitions = DefinitionParser(self._assignments, self._text.tree)
         self._jumps = Jumps(self.expressions.fresh)
         self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree, self._jumps)
+        self._returned: list[Value] = []  # the tuples of the returns
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
     def kernel(self) -> syntax.Kernel:
@@ -172,21 +174,36 @@ class _FunctionParser:
         if any(parser._function is function for parser in self._chain):
             raise self.expressions.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not", "PML-F009")
         callee = _FunctionParser(function, self)
-        first = callee._bound(self, inlining.bound_arguments(self.expressions, call, function, callee._text.tree.args))
+        given = inlining.bound_arguments(self.expressions, call, function, callee._text.tree.args)
+        first = arguments.assigned(callee._assignments, self.expressions, given, callee._own_names)
+        outside = {callee.expressions.renamed[name] for name in given if name in callee.expressions.renamed}
+        outside |= function.names_around if isinstance(function, InnerFunction) else set()
         try:
             body = callee._body(callee._text.tree.body)
             end = single_exit(body, self.expressions.fresh)
         except LanguageError as problem:
             called = f"`{function.__name__}` is called at {loc}"
             raise problem.noted(called) from None
-        if call is not self._first and inlining.changes(body, callee._outside):
+        if call is not self._first and inlining.changes(body, outside):
             raise self.expressions.not_affine(
                 call,
                 f"`{function.__name__}`, which changes its arguments, is called inside an expression",
                 "`f(A)` and `x = f(A)` as statements of their own",
             )
         self.expressions.before += [*first, *(body if end is None else end.body)]
-        return Inlined((), False) if end is None else Inlined(end.values, end.is_tuple)
+        if end is None:
+            return Inlined((), False)
+        return Inlined(callee._returned_parts(end.values) if end.is_tuple else end.values, end.is_tuple)
+
+    def _returned_parts(self, values: Sequence[syntax.Expr]) -> tuple[Value, ...]:
+        """Returns the parts of the tuple that an inlined function returns, of the numbers and arrays in it."""
+        first, *others = self._returned
+        if not all(same_form(first, other) for other in others):
+            accepted = "returns of tuples of one form"
+            raise self.expressions.not_affine(self._text.tree, "what is returned depends on the path", accepted, "PML-F002")
+        made = rebuilt(first, iter(values))
+        assert isinstance(made, tuple)
+        return made
 
     @property
     def _chain(self) -> Iterator[_FunctionParser]:
@@ -195,46 +212,6 @@ class _FunctionParser:
         while parser is not None:
             yield parser
             parser = parser._caller
-
-    def _bound(self, caller: _FunctionParser, given: Mapping[str, ast.expr | Default | Held]) -> list[syntax.Stmt]:
-        """Chooses the names of an inlined function's locals, and returns the assignments of the arguments to its parameters.
-
-        A parameter that is never assigned needs no assignment where the argument is a name or constant.
-
-        caller: the parser of the function that calls this one
-        given: what each parameter gets
-        """
-        assigned, expressions = inlining.assigned(self._text.tree), self.expressions
-        first: list[syntax.Stmt] = []
-        for name, argument in given.items():
-            expr, value = caller._argument(argument)
-            if value is not MISSING and not (name in assigned and is_number(value)):
-                expressions.known[name] = value
-                continue
-            if isinstance(expr, syntax.Name) and name not in assigned:
-                expressions.renamed[name] = expr.name
-                continue
-            expressions.renamed[name] = name_resolution.unused(name, expressions.taken)
-            held = syntax.Const(value) if expr is None else expr
-            first.append(syntax.Assign(syntax.Name(expressions.renamed[name], loc=held.loc), held, loc=held.loc))
-        inner = self._function if isinstance(self._function, InnerFunction) else None
-        self._outside = {expressions.renamed[name] for name in given if name in expressions.renamed}
-        self._outside |= inner.names_around if inner else set()
-        for name in sorted(self._own_names - expressions.renamed.keys()):
-            expressions.renamed[name] = name_resolution.unused(name, expressions.taken)
-        return first
-
-    def _argument(self, argument: ast.expr | Default | Held) -> tuple[syntax.Expr | None, object]:
-        """Returns an argument of a call as an expression, and the value that it always has; None and MISSING where there is none."""
-        if isinstance(argument, Default):
-            return None, argument.value
-        if isinstance(argument, Held):
-            return argument.expr, MISSING
-        value = self.expressions.constant(argument)
-        if value is not MISSING:
-            return None, value
-        expr = self.expressions.expr(argument)
-        return expr, expr.value if isinstance(expr, syntax.Const) else MISSING
 
     def _params(self, args: ast.arguments) -> tuple[syntax.Param, ...]:
         for star, what in ((args.vararg, "*"), (args.kwarg, "**")):
@@ -269,6 +246,7 @@ class _FunctionParser:
         refused.
         """
         loops, known, renamed = list(self._assignments.loops), dict(self.expressions.known), self.expressions.renamed
+        tuples = dict(self.expressions.tuples)
         try:
             return self._made(stmt)
         except LanguageError as problem:
@@ -279,6 +257,7 @@ class _FunctionParser:
             renamed,
             [],
         )
+        self.expressions.tuples = tuples
         if isinstance(stmt, (ast.For, ast.While, ast.If)):
             for part in (*stmt.body, *stmt.orelse):
                 self._stmt(part)
@@ -356,8 +335,8 @@ class _FunctionParser:
         self._assignments.branches += 1
         with self._jumps.loop() as loop:
             body = self._jumps.iteration(lambda: self._body(stmt.body))
-        self._assignments.branches -= 1
         orelse = self._body(stmt.orelse)
+        self._assignments.branches -= 1
         if known is not MISSING:
             return loop.with_else((syntax.While(syntax.Const(True, loc=loc), body, loc=loc),), (), loc)
         if not before:
@@ -378,12 +357,22 @@ class _FunctionParser:
         value, loc = stmt.value, self._text.loc(stmt)
         if value is None or isinstance(value, ast.Constant) and value.value is None:
             return syntax.Return((), False, loc=loc)
-        if isinstance(value, ast.Tuple):
-            return syntax.Return(tuple(map(self.expressions.expr, value.elts)), True, loc=loc)
         if isinstance(value, ast.Call) and self.expressions.python_function(value):
             result = self.expressions.call(value)
-            return syntax.Return(result.values, result.is_tuple, loc=loc)
-        return syntax.Return((self.expressions.expr(value),), False, loc=loc)
+            found: Value = result.values if result.is_tuple or not result.values else self.expressions.only_value(value, result)
+            if not result.is_tuple and not result.values:
+                return syntax.Return((), False, loc=loc)
+        else:
+            found = self.expressions.evaluated(value)
+        if not isinstance(found, (tuple, ShapeOf)):
+            return syntax.Return((found,), False, loc=loc)
+        is_nested = isinstance(found, ShapeOf) or any(isinstance(part, (tuple, ShapeOf)) for part in found)
+        if is_nested and (self._caller is None or has_shape(found)):
+            raise self.expressions.not_affine(
+                value, "a tuple of tuples, or a shape, as the result", "a tuple of numbers and arrays"
+            )
+        self._returned.append(found)
+        return syntax.Return(tuple(leaves(found)), True, loc=loc)
 
     # Parts of expressions that are statements
 

@@ -106,6 +106,9 @@ def _text(value: object) -> str | None:
     """Returns a text that tells a value from every other one, in every process; None where there is no such text."""
     if type(value) in _NUMBERS:
         return repr(value)
+    if type(value) is tuple:
+        parts = [_text(part) for part in value]
+        return None if None in parts else f"({', '.join(f'{type(part).__name__} {text}' for part, text in zip(value, parts))})"
     if isinstance(value, np.generic):
         return f"{value.dtype.str} {value.tobytes().hex()}"
     if isinstance(value, ModuleType):

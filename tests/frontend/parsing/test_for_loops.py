@@ -287,11 +287,6 @@ def pairs_of_elements(A):
         A[0] = a
 
 
-def one_name_for_two(A):
-    for p in zip(A, A):
-        A[0] = 1.0
-
-
 def of_zips_backwards(A):
     for a, b in reversed(zip(A, A)):
         A[0] = a
@@ -347,7 +342,6 @@ def three_for_two(A):
         same_name_read_behind,
         same_name_read_in_the_next_iteration,
         same_name_limits_the_next_loop,
-        one_name_for_two,
         of_zips_backwards,
         many_parts,
         three_for_two,

@@ -202,21 +202,6 @@ kernel.py:2:14: error: a loop over something that is neither a range nor an arra
 """,
     ),
     Case(
-        "one name for two arrays",
-        """
-def f(A):
-    for a in zip(A, A):
-        pass
-""",
-        NotAffineError,
-        """
-kernel.py:2:9: error: a loop whose variable is a tuple
-          for a in zip(A, A):
-              ^
-  note: polyml compiles: loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out
-""",
-    ),
-    Case(
         "range arguments",
         """
 def f(A):

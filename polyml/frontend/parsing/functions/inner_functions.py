@@ -13,6 +13,7 @@ from typing import Protocol
 
 from polyml.frontend import syntax
 from polyml.frontend.captures import OuterScope
+from polyml.frontend.parsing.sequences.values import Value
 from polyml.frontend.parsing.source_text import FunctionText
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -28,6 +29,7 @@ class Names(Protocol):
     locals: frozenset[str]
     renamed: dict[str, str]
     known: dict[str, object]
+    tuples: dict[str, Value]
 
 
 @dataclass(frozen=True)
