@@ -154,6 +154,8 @@ def call(module: str, function: str, args: list) -> Any:
         return getattr(args[0], function)
     if function == "complex":
         return complex(*args)
+    if function == "index":
+        return operator.index(args[0])
     if function == "inexact":
         return args[0] if isinstance(args[0], (float, complex, np.inexact)) else np.float64(args[0])
     if function == "round":

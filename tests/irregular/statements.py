@@ -167,6 +167,10 @@ def over_rows(w: Writer) -> None:
     """Writes a loop over rows."""
     i = w.counter()
     head = w.pick("range(n)", "range(n)", "range(n)", "range(0, n, 2)", "range(n - 1, -1, -1)", "range(1, n)")
+    if w.scope.rows and w.chance(0.1):
+        head = f"range({w.scope.rows[0]}, n, {w.scope.rows[0]} + 1)"
+    elif w.chance(0.05):
+        head = f"range(0, n, {w.array('counts')}[-1])"
     with w.block(f"for {i} in {head}:", rows=i, loops=i):
         body(w)
     otherwise(w)

@@ -14,6 +14,8 @@ import ast
 from collections.abc import Callable, Sequence
 
 from polyml.frontend import syntax
+from polyml.frontend.captures import MISSING
+from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import is_read_inside
@@ -65,7 +67,10 @@ class ForLoopParser:
         if parts is not None:
             return self._over_parts(stmt, parts)
         if isinstance(stmt.target, ast.Name) and self._iterables.called(stmt.iter) is range:
-            return (self._over_range(stmt, stmt.target, self._iterables.range(stmt.iter)),)
+            values = self._iterables.range_values(stmt.iter)
+            if len(values) == 3 and constant(values[2]) is MISSING and not isinstance(values[2], syntax.Const):
+                return (self._over_steps(stmt, stmt.target, values),)
+            return (self._over_range(stmt, stmt.target, self._iterables.limits(stmt.iter, values)),)
         if isinstance(stmt.target, ast.Name) and (numbers := self._iterables.backwards(stmt.iter)) is not None:
             return (self._over_range(stmt, stmt.target, numbers),)
         return (self._over_elements(stmt, self._iterables.elements(stmt.iter, bound)),)
@@ -105,6 +110,36 @@ class ForLoopParser:
         body = (syntax.Assign(local, number, loc=loc), *self._jumps.iteration(lambda: self._body(stmt.body)))
         self._assignments.loops.pop()
         return syntax.For(number.name, start, stop, step, body, loc=loc)
+
+    def _over_steps(self, stmt: ast.For, target: ast.Name, values: Sequence[syntax.Expr]) -> syntax.For:
+        """Returns the loop over a range whose step is computed: over the numbers of its iterations, of which the variable is made.
+
+            for q in range(a, b, s):    ->    for k in range(0, (b - a + s - sign)//s):
+                                                  q = a + k*s
+
+        values: the start, the stop and the step
+        """
+        var, loc = target.id, self._expressions.text.loc(stmt, stmt.iter)
+        if var in self._assignments.loops:
+            told = f"`{var}` is the variable of a loop around this one"
+            raise self._expressions.error(target, told, "a variable of its own for each nested loop")
+        start, stop, step = (syntax.Name(self._expressions.fresh(stem), loc=loc) for stem in ("_start", "_stop", "_step"))
+        for name, value in zip((start, stop, step), values):
+            self._expressions.before.append(syntax.Assign(name, syntax.Call("index", (value,), loc=value.loc), loc=loc))
+        none = syntax.Compare("==", step, syntax.Const(0, loc=loc), loc=loc)
+        refused = syntax.Raise("ValueError", ("range() arg 3 must not be zero",), loc=loc)
+        self._expressions.before.append(syntax.If(none, (refused,), loc=loc))
+        up = syntax.Compare(">", step, syntax.Const(0, loc=loc), loc=loc)
+        sign = syntax.IfExp(up, syntax.Const(1, loc=loc), syntax.Const(-1, loc=loc), loc=loc)
+        length: syntax.Expr = syntax.Binary("-", stop, start, loc=loc)
+        length = syntax.Binary("+", length, syntax.Binary("-", step, sign, loc=loc), loc=loc)
+        number = syntax.Name(self._expressions.fresh("_number"), loc=loc)
+        moved = syntax.Binary("+", start, syntax.Binary("*", number, step, loc=loc), loc=loc)
+        first = syntax.Assign(self._assignments.local(target), moved, loc=loc)
+        self._assignments.loops.append(number.name)
+        body = (first, *self._jumps.iteration(lambda: self._body(stmt.body)))
+        self._assignments.loops.pop()
+        return syntax.For(number.name, syntax.Const(0, loc=loc), syntax.Binary("//", length, step, loc=loc), 1, body, loc=loc)
 
     def _is_changed(self, stmt: ast.For, var: str) -> bool:
         """Returns whether the body of a loop assigns its variable, other than as that of a loop inside."""

@@ -202,7 +202,8 @@ class ValueResolver:
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
         """Returns whether a size or number of the call is a factor in an expression, as n is in i*n + j: given n, it is affine."""
-        parameters = self._declared.parameters.keys()
+        others = {name for name, t in self._declared.types.items() if isinstance(t, syntax.ScalarType) and t.dtype != PYINT}
+        parameters = {name for name, p in self._declared.parameters.items() if p.array or p.argument not in others}
         for node in traversal.nodes(expr):
             if isinstance(node, syntax.Name) and node.name in self._products:
                 return True

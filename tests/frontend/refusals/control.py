@@ -247,21 +247,6 @@ kernel.py:2:26: error: the step of a range must be a constant that is not zero
 """,
     ),
     Case(
-        "variable step",
-        """
-def f(A, n):
-    for i in range(0, 3, n):
-        pass
-""",
-        LanguageError,
-        """
-kernel.py:2:26: error: the step of a range must be a constant that is not zero
-          for i in range(0, 3, n):
-                               ^
-  note: accepted: a literal, or a global or closure value that is an int
-""",
-    ),
-    Case(
         "nested same variable",
         """
 def f(A):

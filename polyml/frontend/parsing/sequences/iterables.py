@@ -222,7 +222,11 @@ class IterableParser:
         return name
 
     def range(self, call: ast.expr) -> tuple[syntax.Expr, syntax.Expr, int]:
-        """Returns the start, the stop and the step of a range."""
+        """Returns the start, the stop and the constant step of a range."""
+        return self.limits(call, self.range_values(call))
+
+    def range_values(self, call: ast.expr) -> list[syntax.Expr]:
+        """Returns the arguments of a range."""
         assert isinstance(call, ast.Call)
         self._expressions.no_keywords(call, "range")
         if not 1 <= len(call.args) <= 3:
@@ -231,7 +235,11 @@ class IterableParser:
                 f"range takes 1 to 3 numbers, not {len(call.args)}",
                 "range(stop), range(start, stop), range(start, stop, step)",
             )
-        values = [self._expressions.expr(a) for a in call.args]
+        return [self._expressions.expr(a) for a in call.args]
+
+    def limits(self, call: ast.expr, values: Sequence[syntax.Expr]) -> tuple[syntax.Expr, syntax.Expr, int]:
+        """Returns the start, the stop and the constant step of a range, given its arguments."""
+        assert isinstance(call, ast.Call)
         if len(values) == 1:
             return syntax.Const(0, loc=self._expressions.text.loc(call)), values[0], 1
         return values[0], values[1], self._step(call.args[2], values[2]) if len(values) == 3 else 1
