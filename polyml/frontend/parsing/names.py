@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
 from enum import EnumMeta
 from types import FunctionType, ModuleType
@@ -124,6 +125,20 @@ class NameLookup:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
                 return -value
         return MISSING
+
+    def imported(self, stmt: ast.Import | ast.ImportFrom) -> None:
+        """Makes the names that an import binds known from here on. Raises LanguageError for modules other than math and NumPy."""
+        for alias in stmt.names:
+            name, path = alias.asname or alias.name.partition(".")[0], alias.name
+            if isinstance(stmt, ast.ImportFrom):
+                owner = sys.modules.get(stmt.module or "") if not stmt.level else None
+                value = MISSING if owner is None else getattr(owner, path, MISSING)
+            else:
+                owner = sys.modules.get(path)
+                value = MISSING if owner is None else owner if alias.asname else sys.modules.get(name, MISSING)
+            if owner is None or not is_library_module(owner) or value is MISSING or name not in self.locals:
+                raise self.error(stmt, f"`{ast.unparse(stmt)}` is not part of the language", "math and NumPy, and what they have")
+            self.known[name] = value
 
     def checked(self, function: InnerFunction) -> InnerFunction:
         """Returns a function inside a kernel. Raises NotAffineError where a part of it is not compiled."""

@@ -283,6 +283,9 @@ class _FunctionParser:
                 return (self._return(stmt),)
             case ast.While():
                 return self._while(stmt)
+            case ast.Import() | ast.ImportFrom() if not self._assignments.loops and not self._assignments.branches:
+                self.expressions.imported(stmt)
+                return ()
             case ast.Raise():
                 return (raised(self.expressions, stmt),)
             case ast.Assert():

@@ -71,10 +71,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:5: error: import is not part of the language
+kernel.py:2:5: error: `import os` is not part of the language
           import os
           ^^^^^^^^^
-  note: accepted: for, while, if, assignments, pass, break, continue and return
+  note: accepted: math and NumPy, and what they have
 """,
     ),
     Case(
