@@ -154,6 +154,8 @@ def call(module: str, function: str, args: list) -> Any:
         return getattr(args[0], function)
     if function == "complex":
         return complex(*args)
+    if function == "item":
+        return args[0].item()
     if function == "index":
         return operator.index(args[0])
     if function == "inexact":

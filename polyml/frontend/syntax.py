@@ -136,7 +136,7 @@ class Call(Expr):
 
     The functions are those of `elementwise_functions.UNARY` and BINARY (power is named pow), and erf, real, imag and complex.
     Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it converts float16 and
-    bfloat16 to float32), inexact (it converts integers to float64), index (it takes an integer and gives a Python int), norm (the
+    bfloat16 to float32), inexact (it converts integers to float64), index (it takes an integer and gives a Python int), item, norm (the
     square of the absolute value), least and greatest (the limits of the operand's type), and matmul and einsum, which only stand for a
     type.
 

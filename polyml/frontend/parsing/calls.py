@@ -139,6 +139,9 @@ class CallParser(NameLookup, ABC):
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:
         signature = array_signatures.METHODS.get(method.attr)
+        if method.attr == "item" and not node.args and not node.keywords:
+            loc = self.text.loc(node)
+            return syntax.Call("item", (syntax.Function("number", (self.array_expr(method.value),), loc=loc),), loc=loc)
         if signature is None:
             refuse = self.not_affine if hasattr(np.ndarray, method.attr) else self.error
             known = ", ".join(f"`.{name}()`" for name in sorted(array_signatures.METHODS))

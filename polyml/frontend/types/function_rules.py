@@ -10,7 +10,7 @@ import itertools
 import math
 
 from polyml.dtypes import BF16, BOOL, C128, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
-from polyml.errors import PolymlTypeError
+from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
 from polyml.frontend.types import promotion
@@ -48,6 +48,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
             if whole
             else _numpy_call(dataclasses.replace(expr, function="rint"), args)
         )
+    if expr.function == "item":
+        return _item(expr, args[0])
     if expr.function == "index":
         if not all(k.is_integer for k in args[0].types):
             notes = ["accepted: an int, or int(x)"]
@@ -63,6 +65,17 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.module == "builtins":
         return _absolute(expr, args[0])
     return _numpy_call(expr, args)
+
+
+def _item(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns the typed number of Python's that a NumPy number becomes. Raises NotAffineError for Python's own, which have no `.item()`."""
+    if any(kind.weak for kind in operand.types):
+        raise NotAffineError(
+            "`.item()` of a number that may be Python's own", loc=expr.loc, notes=["polyml compiles: NumPy's numbers"]
+        )
+    kind = operand.dtype.kind
+    result = PYCOMPLEX if kind == "c" else PYFLOAT if kind == "f" else PYBOOL if kind == "b" else PYINT
+    return TypedValue(converted(operand, representation(result)), of_type(result))
 
 
 def _part(expr: syntax.Call, operand: TypedValue) -> TypedValue:
