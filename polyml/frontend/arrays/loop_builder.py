@@ -89,6 +89,12 @@ class LoopBuilder(ABC):
         self._required: set[Expr] = set()  # conditions that are required already
         self._loop_variables: list[str] = []  # those of the loops around, outermost first
         self._counter = 0
+        self._whiles = 0  # how many loops that data end are around
+
+    @property
+    def in_loop(self) -> bool:
+        """Returns whether the statement that is lowered stands in a loop."""
+        return bool(self._loop_variables) or self._whiles > 0
 
     def _argument_extent(self, param: syntax.Param, kind: ArrayType, dim: int) -> Extent:
         size = syntax.Shape(param.name, dim, loc=param.loc)

@@ -128,10 +128,13 @@ class Lowering(LoopBuilder):
     def _while(self, stmt: syntax.While) -> None:
         before = dict(self.arrays)
         self._forget_rebound(stmt.body, "in each iteration of a loop")
+        self._whiles += 1
         try:
             made = dataclasses.replace(stmt, condition=self._tested(stmt.condition), body=self.block(stmt.body))
         except NotAffineError as problem:
             raise _inside(stmt, problem) from None
+        finally:
+            self._whiles -= 1
         self.out.append(made)
         self._merge(before, "in a loop")
 

@@ -90,6 +90,9 @@ def _numpy() -> Iterator[Signature]:
     for name in ("hstack", "vstack"):
         yield Signature(name, ("tup",), many=True)
     yield Signature("searchsorted", ("a", "v"), ("side", "sorter"))
+    for name in ("sort", "argsort"):
+        yield Signature(name, ("a",), ("axis", "kind", "order", "stable"))
+    yield Signature("median", ("a",), ("axis", "out", "overwrite_input", "keepdims"))
     yield Signature("interp", ("x", "xp", "fp"), ("left", "right", "period"))
     yield Signature("flip", ("m",), ("axis",))
     for name in ("swapaxes", "expand_dims", "squeeze"):
@@ -132,6 +135,7 @@ METHODS = {
         "clip",
         "take",
         "searchsorted",
+        "argsort",
     )
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),

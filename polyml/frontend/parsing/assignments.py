@@ -176,6 +176,10 @@ class AssignmentParser:
             ):
                 number = syntax.Function("number", (self.expressions.expr(value),), loc=loc)
                 return syntax.Assign(self._all_of(array), number, loc=loc)
+            case ast.Call(func=ast.Attribute(value=array, attr="sort")) if self.expressions.is_local(array):
+                rest = ast.Call(call.func, [array, *call.args], call.keywords)
+                made = self.expressions.array_function(ast.copy_location(rest, call), ".sort", array_signatures.FUNCTIONS[np.sort])
+                return syntax.Assign(self._all_of(array), made, loc=loc)
             case ast.Call(args=[array, value], keywords=[]) if function is np.copyto:
                 copied = self.expressions.expr(value)
                 return syntax.Assign(self._all_of(array), copied, in_place=not isinstance(copied, syntax.Const), loc=loc)

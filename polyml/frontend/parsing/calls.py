@@ -104,7 +104,7 @@ class CallParser(NameLookup, ABC):
         function, name = self.value(node.func), ast.unparse(node.func)
         signature = lookup(array_signatures.FUNCTIONS, function)
         if signature is not None:
-            return self._array_function(node, name, signature, ())
+            return self.array_function(node, name, signature)
         if function is np.einsum:
             return self._einsum(node, name)
         if lookup(elementwise_functions.ALLOCATIONS, function) is not None:
@@ -146,10 +146,10 @@ class CallParser(NameLookup, ABC):
             refuse = self.not_affine if hasattr(np.ndarray, method.attr) else self.error
             known = ", ".join(f"`.{name}()`" for name in sorted(array_signatures.METHODS))
             raise refuse(node, f"the method `.{method.attr}()` is not part of the language", known)
-        return self._array_function(node, f".{method.attr}", signature, (self.array_expr(method.value),))
+        return self.array_function(node, f".{method.attr}", signature, (self.array_expr(method.value),))
 
-    def _array_function(
-        self, node: ast.Call, name: str, signature: array_signatures.Signature, first: tuple[syntax.Expr, ...]
+    def array_function(
+        self, node: ast.Call, name: str, signature: array_signatures.Signature, first: tuple[syntax.Expr, ...] = ()
     ) -> syntax.Expr:
         """Returns the Function for a call of a function of whole arrays.
 

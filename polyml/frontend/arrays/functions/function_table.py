@@ -14,6 +14,7 @@ from polyml.frontend.arrays.functions import (
     manipulation,
     searching,
     selections,
+    sorting,
 )
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 
@@ -25,6 +26,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **manipulation.FUNCTIONS,
     **array_reductions.FUNCTIONS,
     **searching.FUNCTIONS,
+    **sorting.FUNCTIONS,
 }
 
 

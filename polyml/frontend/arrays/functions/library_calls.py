@@ -55,13 +55,24 @@ def for_each(builder: LoopBuilder, target: Elements, make: Callable[[Point], Exp
     """
 
     def body(point: Point) -> list[Stmt]:
-        outer, builder.out = builder.out, []
-        value = make(point)
-        store = syntax.Assign(target.lvalue(point), value, whole=True, loc=loc)
-        made, builder.out = [*builder.out, store], outer
-        return made
+        def stored() -> None:
+            builder.out.append(syntax.Assign(target.lvalue(point), make(point), whole=True, loc=loc))
+
+        return statements_of(builder, stored)
 
     builder.loops(target.shape, body, loc)
+
+
+def statements_of(builder: LoopBuilder, add: Callable[[], object]) -> list[Stmt]:
+    """Returns the statements that `add` adds to `builder.out`, which stays as it was."""
+    outer = builder.out
+    made: list[Stmt] = []
+    builder.out = made
+    try:
+        add()
+    finally:
+        builder.out = outer
+    return made
 
 
 @cache
