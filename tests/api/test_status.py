@@ -75,7 +75,7 @@ def calls_itself(A):
 
 
 def sorted_(A):
-    A[:] = np.sort(A)
+    A[:] = np.partition(A, 1)
 
 
 def attribute(A):

@@ -220,12 +220,12 @@ kernel.py:2:12: error: `.flat` is not part of the language
         "unknown method",
         """
 def f(A):
-    return A.argsort()
+    return A.nonzero()
 """,
         NotAffineError,
         """
-kernel.py:2:12: error: the method `.argsort()` is not part of the language
-          return A.argsort()
+kernel.py:2:12: error: the method `.nonzero()` is not part of the language
+          return A.nonzero()
                  ^^^^^^^^^^^
   note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.argsort()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.round()`, `.searchsorted()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
 """,
@@ -234,13 +234,13 @@ kernel.py:2:12: error: the method `.argsort()` is not part of the language
         "call as a statement",
         """
 def f(A):
-    A.sort()
+    A.partition(1)
 """,
         NotAffineError,
         """
 kernel.py:2:5: error: a call that is a statement is not an affine one
-          A.sort()
-          ^^^^^^^^
+          A.partition(1)
+          ^^^^^^^^^^^^^^
   note: polyml compiles: for, while, if, assignments, pass, break, continue and return
 """,
     ),
