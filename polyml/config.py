@@ -31,12 +31,12 @@ _LONGEST_PATH = 4095  # bytes that Linux takes as a path
 _MOST_NAMES = 100
 STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
 PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
-    "algebra", "lower", "live_ranges", "infer", "complex_parts", "resolve", "equal_sizes", "alike_sizes", "unroll_sums", "narrow_counters", "forward_substitution",
+    "algebra", "lower", "live_ranges", "infer", "conditional_extrema", "complex_parts", "resolve", "equal_sizes", "alike_sizes", "unroll_sums", "narrow_counters", "forward_substitution",
     "counter_steps", "block_argmax", "inline_arrays", "copy_coalescing", "reshaped_copies", "value_arguments", "array_contraction", "in_place_sums",
     "update_chains", "scalar_placement", "symmetric_results", "extract", "align_slices", "scalar_expansion", "masked_updates",
     "array_expansion", "running_maximum", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",
     "time_tiling", "blocked_factorization", "row_strips", "contraction", "cpu_mapping", "row_chunks", "build", "index_bounds", "privatize_reductions",
-    "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage", "share_memory",
+    "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops", "region_lanes", "vectorize", "fold_storage", "share_memory",
 )  # fmt: skip
 
 

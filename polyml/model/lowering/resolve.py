@@ -17,10 +17,9 @@ from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loo
 from polyml.model.core.scop import Role
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
-from polyml.model.lowering.branch_locals import branch_locals
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import joined, leading_truths, select, zero
-from polyml.model.lowering.number_sinking import sunk
+from polyml.model.lowering.private_numbers import branch_locals, sunk
 from polyml.model.lowering.region_building import Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af

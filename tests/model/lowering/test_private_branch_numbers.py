@@ -8,7 +8,7 @@ import pytest
 import polyml
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import If
-from polyml.model.lowering.branch_locals import branch_locals
+from polyml.model.lowering.private_numbers import branch_locals
 from polyml.model.lowering.region_building import mentions
 from tests.frontend.define import define
 
