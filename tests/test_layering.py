@@ -20,7 +20,7 @@ LAYERS = (
     ("frontend.text",),
     ("frontend.sparse",),
     ("frontend.parsing", "frontend.parsing.functions", "frontend.parsing.sequences"),  # names below, statements above
-    ("frontend.regions",),
+    ("frontend.lifting",),
     ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above
     ("frontend.algebra",),
     ("frontend.types",),

@@ -55,7 +55,7 @@ from polyml.source import reader_name
 from polyml.tracebacks import for_user, guarded
 
 if TYPE_CHECKING:
-    from polyml.frontend.regions.lifted_function import LiftedPart
+    from polyml.frontend.lifting.lifted_function import LiftedPart
     from polyml.schedule.script.file import Saved
     from polyml.systolic.simulate import ArraySimulation
 

@@ -23,8 +23,8 @@ from polyml.runtime.calling.signature import parameters
 from polyml.source import Loc
 
 if TYPE_CHECKING:
+    from polyml.frontend.lifting.lifted_function import LiftedPart
     from polyml.frontend.parsing.refusals import Refusals
-    from polyml.frontend.regions.lifted_function import LiftedPart
     from polyml.schedule.script.file import Saved
 
 
@@ -190,7 +190,7 @@ class LeftToPython(KernelFunction):
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
         if known is None or idle:
-            from polyml.frontend.regions import loop_lifting
+            from polyml.frontend.lifting import loop_lifting
 
             without = self._parts_left.setdefault(places, set())
             without |= idle
@@ -206,7 +206,7 @@ class LeftToPython(KernelFunction):
     def _where_read(self, names: frozenset[str]) -> tuple[Loc, ...]:
         """Returns the locations of the statements that read any of these parameters."""
         if names not in self._reads:
-            from polyml.frontend.regions import loop_lifting
+            from polyml.frontend.lifting import loop_lifting
 
             self._reads[names] = loop_lifting.where_read(self.py_func, names)
         return self._reads[names]

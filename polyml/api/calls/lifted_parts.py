@@ -10,7 +10,7 @@ from polyml.api.calls.plain_calls import is_exact
 from polyml.errors import LanguageError, PolymlTypeError
 
 if TYPE_CHECKING:
-    from polyml.frontend.regions.lifted_function import LiftedPart
+    from polyml.frontend.lifting.lifted_function import LiftedPart
 
 _MANY, _OFTEN = 100, 3  # calls of a part that were not worth it, or ran as Python
 _WARM, _TURNS = 4, 6  # calls before any is timed; of each of the two, in turns

@@ -16,7 +16,7 @@ from polyml.runtime.calling.binding import MISS
 from polyml.runtime.calling.signature import parameters
 
 if TYPE_CHECKING:
-    from polyml.frontend.regions.sparse_arguments import SparseFunction
+    from polyml.frontend.lifting.sparse_arguments import SparseFunction
 
 _EXACT = (np.ndarray, int, float, bool, complex)
 _HALVES = ("float16", "bfloat16")
@@ -104,7 +104,7 @@ class SparseCalls(Generic[Kind]):
         return self._calls[key]
 
     def _made(self, key: tuple) -> SparseCall:
-        from polyml.frontend.regions.sparse_arguments import of_arrays
+        from polyml.frontend.lifting.sparse_arguments import of_arrays
 
         named = dict(zip(parameters(self._function), key))
         matrices = {name: each for name, each in named.items() if isinstance(each, SparseMatrix)}

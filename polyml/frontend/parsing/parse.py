@@ -1,6 +1,6 @@
 """The parser of functions: a Python function becomes a Kernel.
 
-Python's `ast` is known in this folder and in `frontend.regions` alone. Decisions that the grammar does not tell:
+Python's `ast` is known in this folder and in `frontend.lifting` alone. Decisions that the grammar does not tell:
 
 * A global or closure value is taken when the kernel is parsed: a number becomes a constant, and a condition made of
   constants keeps its live branch only (the other one is not even looked at), as `if VERBOSE: ...` suggests.

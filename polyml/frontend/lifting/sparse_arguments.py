@@ -16,8 +16,8 @@ from types import CellType, CodeType, FunctionType
 
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend.captures import OuterScope, python_function
+from polyml.frontend.lifting.loop_lifting import function_code
 from polyml.frontend.parsing.source_text import REWRITTEN, FunctionText, text_of
-from polyml.frontend.regions.loop_lifting import function_code
 from polyml.frontend.sparse import matrices as sparse
 from polyml.frontend.sparse import operations
 from polyml.frontend.sparse.matrices import SparseMatrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from polyml.frontend.regions import live_variables
+from polyml.frontend.lifting import live_variables
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # their bodies run at any later time
 _VIEWS = {

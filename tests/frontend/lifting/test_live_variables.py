@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from polyml.frontend.regions.live_variables import live_after
+from polyml.frontend.lifting.live_variables import live_after
 
 
 def live_behind(text: str, line: int) -> set[str]:

@@ -23,10 +23,9 @@ from types import CodeType, FunctionType
 
 from polyml.errors import LanguageError
 from polyml.frontend import attributes
-from polyml.frontend.parsing.source_text import FUTURES, definition, last_line, text_of
-from polyml.frontend.regions import live_variables
-from polyml.frontend.regions.lifted_function import LiftedFunction, LiftedPart
-from polyml.frontend.regions.names_in_text import (
+from polyml.frontend.lifting import live_variables
+from polyml.frontend.lifting.lifted_function import LiftedFunction, LiftedPart
+from polyml.frontend.lifting.names_in_text import (
     SCOPES,
     binds_view,
     definitely_assigned,
@@ -37,6 +36,7 @@ from polyml.frontend.regions.names_in_text import (
     unstable_names,
     upward_exposed,
 )
+from polyml.frontend.parsing.source_text import FUTURES, definition, last_line, text_of
 from polyml.source import Loc, Source
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.While, ast.If, ast.Pass)
