@@ -109,9 +109,11 @@ def _judged(case: Program, number: int, wanted: Ran, got: Ran, is_strict: bool) 
 
 
 def _python_typed(one: object, other: object) -> object:
-    """Returns the second result, with NumPy's numbers as Python's where the first one has those."""
+    """Returns the second result, with numbers in the types of the first one's, where polyml's hold these."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return tuple(map(_python_typed, one, other))
+    if isinstance(one, np.number) and isinstance(other, np.number) and np.can_cast(one.dtype, other.dtype):
+        return one.dtype.type(other)
     return other.item() if isinstance(other, WIDER.get(type(one), ())) and isinstance(other, np.generic) else other
 
 

@@ -18,7 +18,7 @@ def sums(A, B):
         B[j] = A[j]
 @polyml.kernel(cache=False)
 def halved(n):
-    assert n > 0
+    global m
 
     return n // 2
 @polyml.kernel(cache=False)
