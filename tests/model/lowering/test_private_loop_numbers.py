@@ -31,6 +31,18 @@ def read_behind(x, out):
     return total
 
 
+def returned(x, out):
+    b = 7.0
+    for i in range(out.shape[0]):
+        b = 0.5 + i / 3.0
+        for j in range(out.shape[1]):
+            v = b + j
+            while v < 9.0:
+                v += 1.5
+            out[i, j] = v
+    return b
+
+
 def changed(x, out):
     for i in range(out.shape[0]):
         b = 0.5 + i / 3.0
@@ -64,7 +76,9 @@ def in_a_bound(x, out):
             out[i, j] = v
 
 
-@pytest.mark.parametrize("function", [moved, read_behind, changed, of_what_changes, in_a_bound], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "function", [moved, read_behind, returned, changed, of_what_changes, in_a_bound], ids=lambda each: each.__name__
+)
 @pytest.mark.parametrize("shape", [(5, 9), (3, 0), (0, 4)])
 def test_loops_behind_numbers_do_what_python_does(function, shape):
     x = np.random.default_rng(1).random(9)
