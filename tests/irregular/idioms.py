@@ -197,7 +197,7 @@ def own_way(w: Writer) -> None:
             w.emit(f"{out}[{i}] = {value}")
         w.know(reals=value, wholes=steps)
         head = w.pick(
-            f"while {steps} < 9 and ({condition(w)}):", f"while {value} < {bare(real(w, 1))} and {steps} < 9:", "while True:",
+            f"while {steps} < 9 and ({condition(w)}):", f"while {steps} < 9 and {value} < {real(w, 1)}:", "while True:",
             f"for k in range({w.rng.randint(0, 6)}):", f"for k in range({steps}, abs({bare(whole(w, 1))}) % 7):", "for k in range(6, 0, -2):",
         )  # fmt: skip
         with w.block(head, **({"wholes": "k"} if head.startswith("for") else {})):

@@ -142,7 +142,8 @@ def _constant(index: Expr) -> int | None:
 def may_fail(region: Region, sizes: frozenset[str]) -> bool:
     """Returns whether an instance of a region may end the call with an error. sizes: the parameters that are never negative."""
     integers = RegionIntegers(region, sizes)
-    return any(_may_fail(node, integers) for node in region.expressions)
+    raises = any(isinstance(stmt, syntax.Raise) for stmt in statements(region.body))
+    return raises or any(_may_fail(node, integers) for node in region.expressions)
 
 
 def _may_fail(node: Expr, integers: RegionIntegers) -> bool:

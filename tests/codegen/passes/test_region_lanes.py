@@ -240,6 +240,42 @@ def test_a_float_that_is_no_int_stops_where_python_stops():
     assert got.tolist() == wanted.tolist()
 
 
+def test_an_exception_in_a_lane_is_raised_where_python_raises_it():
+    def settled(x, out):
+        for i in range(x.shape[0]):
+            y = x[i]
+            n = 0
+            while y > 0.1:
+                y = y * y - 0.25 * y + 0.1
+                n += 1
+                if n > 30 or y > 1e6:
+                    raise ValueError("it does not end")
+            out[i] = n
+
+    def in_rows(x, out):
+        for i in range(x.shape[0]):
+            for j in range(3):
+                y = x[i] * j
+                while y > 0.5:
+                    y *= 0.5
+                    if y > 400.0:
+                        raise ArithmeticError("large")
+                out[i, j] = y
+
+    for function, shape, error in ((settled, 20, ValueError), (in_rows, (20, 3), ArithmeticError)):
+        x = np.linspace(0.0, 1.0, 20)
+        x[13] = 900.0
+        got, wanted = np.zeros(shape), np.zeros(shape)
+        kernel = in_lanes(function, threads=1, fp="strict")
+        with pytest.raises(error) as raised:
+            kernel(x, got)
+        with pytest.raises(error) as expected:
+            function(x, wanted)
+        assert str(raised.value) == str(expected.value) and got.tobytes() == wanted.tobytes()
+        kernel(x[:13], got[:13]), function(x[:13], wanted[:13])
+        assert got.tobytes() == wanted.tobytes()
+
+
 def test_the_first_iteration_of_all_threads_is_told_of():
     x, k, out = CASES[walked](4000, np.random.default_rng(6))
     k[3000], k[2100], k[3999] = 9999, 8888, 7777

@@ -120,6 +120,8 @@ class LaneEmitter:
             case syntax.Leave():
                 self._masks.add(self._left[stmt.label], self._masks.live)
                 self._masks.live = SsaValue("zeroinitializer", BOOL, self._copy.lanes)
+            case syntax.Raise():
+                self._values.failing(SsaValue("true", BOOL, 1))
             case _:
                 raise TypeError(f"not a statement of a region: {stmt!r}")
 
