@@ -21,7 +21,7 @@ from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.lanes.lane_values import LaneGroup, LaneValues
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
-from polyml.codegen.llvm.statements.region_code import RegionEmitter, sum_of
+from polyml.codegen.llvm.statements.region_code import RegionEmitter, StatementBlocks, sum_of
 from polyml.dtypes import BOOL, PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left
@@ -30,13 +30,14 @@ from polyml.model.core.scop import Statement
 _CHEAP = 12  # nodes of the values that lanes compute in a branch without asking whether any of them takes it
 
 
-class LaneEmitter:
+class LaneEmitter(StatementBlocks):
     """A LaneEmitter emits the instances of a region that run together."""
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, statement: Statement, node: Instance, copy: Copy):
         if statement.region is None or copy.lane_var is None:
             raise TypeError(f"{statement.name} is no region in lanes")
-        self._body, self._fn, self._region = body, body.fn, statement.region
+        super().__init__(body)
+        self._region = statement.region
         self._locations, self._statement, self._node, self._copy = locations, statement, node, copy
         self._lane_var = copy.lane_var
         own = {name for name, e in zip(statement.iterators, node.point) if copy.lane_var in e.names}
@@ -47,7 +48,6 @@ class LaneEmitter:
         self._values = LaneValues(body, locations, statement, node, group)
         self._masks = self._values.masks
         self._left: dict[str, str] = {}  # the masks of lanes that wait at the end of Blocks, by label
-        self._end: BasicBlock | None = None  # where code goes on when no lane is left in the block of statements
 
     def emit(self) -> None:
         """Emits the region's statements, and behind them a loop of single instances for where one ends with an error."""
@@ -128,15 +128,6 @@ class LaneEmitter:
     def _assigned(self, stmt: syntax.Assign) -> SsaValue:
         return sum_of(self._body, self._values, stmt) or self._values.of(stmt.value)
 
-    def _begin(self, block: BasicBlock) -> None:
-        self._fn.current = block
-        self._body.math.forget()
-
-    def _go(self, block: BasicBlock) -> None:
-        """Emits a jump to a block, with which code goes on."""
-        self._fn.jump(block)
-        self._begin(block)
-
     def _if(self, stmt: syntax.If) -> None:
         values, math = self._values, self._body.math
         test = math.truth(values.of(stmt.condition))
@@ -167,16 +158,6 @@ class LaneEmitter:
             return False
         is_small = sum(1 for _ in traversal.nodes(stmt.value)) <= _CHEAP
         return is_small and stmt.target.name in self._numbers.varying and self._values.is_plain(stmt.value)
-
-    def _branch(self, test: str, stmt: syntax.If) -> None:
-        """Emits a branch that all lanes take together. test: the SSA name of its condition."""
-        then, orelse, after = self._fn.block("then"), self._fn.block("else"), self._fn.block("after")
-        self._fn.branch(test, then, orelse)
-        for block, body in ((then, stmt.then), (orelse, stmt.orelse)):
-            self._begin(block)
-            self._block(body)
-            self._fn.jump(after)
-        self._begin(after)
 
     def _while(self, stmt: syntax.While) -> None:
         values, fn = self._values, self._fn

@@ -6,6 +6,7 @@ forms: where all its indices are known to be those of elements before it begins,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, BlockIndex, Dimension, block_indices, invariant_indices, totals
@@ -23,14 +24,45 @@ from polyml.model.core.scop import Statement, raise_failure
 _FAR = 2**56  # beyond the bounds of loops whose indices are tested before they begin
 
 
-class RegionEmitter:
+class StatementBlocks(ABC):
+    """A StatementBlocks emits statements as blocks of one function, and branches between them."""
+
+    def __init__(self, body: ElementAccess):
+        self._body, self._fn = body, body.fn
+
+    @abstractmethod
+    def _block(self, body: Sequence[syntax.Stmt]) -> None:
+        """Emits statements one behind the other."""
+
+    def _begin(self, block: BasicBlock) -> None:
+        self._fn.current = block
+        self._body.math.forget()
+
+    def _go(self, block: BasicBlock) -> None:
+        """Emits a jump to a block, with which code goes on."""
+        self._fn.jump(block)
+        self._begin(block)
+
+    def _branch(self, test: str, stmt: syntax.If) -> None:
+        """Emits a branch of which one side is run. test: the SSA name of its condition."""
+        then, orelse, after = self._fn.block("then"), self._fn.block("else"), self._fn.block("after")
+        self._fn.branch(test, then, orelse)
+        for block, body in ((then, stmt.then), (orelse, stmt.orelse)):
+            self._begin(block)
+            self._block(body)
+            self._fn.jump(after)
+        self._begin(after)
+
+
+class RegionEmitter(StatementBlocks):
     """A RegionEmitter emits one instance of a region."""
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, statement: Statement, node: Instance):
         region = statement.region
         if region is None:
             raise TypeError(f"{statement.name} is no region")
-        self._body, self._fn, self._region = body, body.fn, region
+        super().__init__(body)
+        self._region = region
         self._values = RegionValues(body, locations, statement, region, node)
         self._ends: dict[str, BasicBlock] = {}
         self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
@@ -94,15 +126,6 @@ class RegionEmitter:
                             terms = [math.plain(op, one, other) for one, other in pairs]
                         self._values.assign(target, math.plain(op, self._values.number(name), terms[0]))
 
-    def _begin(self, block: BasicBlock) -> None:
-        self._fn.current = block
-        self._body.math.forget()
-
-    def _go(self, block: BasicBlock) -> None:
-        """Emits a jump to a block, with which code goes on."""
-        self._fn.jump(block)
-        self._begin(block)
-
     def _if(self, stmt: syntax.If) -> None:
         test = self._body.math.truth(self._values.of(stmt.condition))
         match stmt.then, stmt.orelse:
@@ -110,13 +133,7 @@ class RegionEmitter:
                 if target == same and all(map(self._values.is_chosen_cheaply, (one, other))):
                     self._values.assign(target, self._values.chosen(test, one, other))
                     return
-        then, orelse, after = self._fn.block("then"), self._fn.block("else"), self._fn.block("after")
-        self._fn.branch(test.ssa, then, orelse)
-        for block, body in ((then, stmt.then), (orelse, stmt.orelse)):
-            self._begin(block)
-            self._block(body)
-            self._fn.jump(after)
-        self._begin(after)
+        self._branch(test.ssa, stmt)
 
     def _while(self, stmt: syntax.While) -> None:
         test, body, after = self._fn.block("test"), self._fn.block("body"), self._fn.block("after")
