@@ -87,14 +87,21 @@ def is_right(job: Job, rows: Rows, x: np.ndarray, result: np.ndarray) -> bool:
         return all(np.allclose(rows.product(x[:, c]), result[:, c]) for c in (0, x.shape[1] // 2, x.shape[1] - 1))
     if job.operation == "product":
         return np.allclose(rows.product(x), result)
+    if job.operation == "conjugate_gradients":
+        return np.allclose(given.conjugate_gradients(scipy_matrix(rows), x), result)
     return np.allclose(rows.product(result), x, rtol=1e-3, atol=1e-3)
+
+
+def scipy_matrix(rows: Rows) -> Any:
+    """Returns SciPy's matrix."""
+    import scipy.sparse as sparse
+
+    return sparse.csr_array((rows.val, rows.col, rows.ptr), (rows.size, rows.size))
 
 
 def forms(job: Job, rows: Rows, x: np.ndarray) -> Iterator[Call]:
     """Yields the forms that a peer has of an operation."""
-    import scipy.sparse as sparse
-
-    A = sparse.csr_array((rows.val, rows.col, rows.ptr), (rows.size, rows.size))
+    A = scipy_matrix(rows)
     if job.peer == "scipy":
         yield scipy_form(job, A, x)
     elif job.peer == "polyml":

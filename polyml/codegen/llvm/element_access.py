@@ -39,8 +39,12 @@ class ElementAccess(Addresses):
 
     def fetch(self, location: Location) -> None:
         """Emits a prefetch to the second-level cache of the cache line of the location's first element, which need not exist."""
+        self.fetch_from(self.pointer(location.array, location.subscripts), 2)
+
+    def fetch_from(self, pointer: str, locality: int) -> None:
+        """Emits a prefetch of the cache line at an address. locality: LLVM's; 3 for all caches, 2 for the second-level cache"""
         self.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.fn.do(f"call void @llvm.prefetch.p0(ptr {self.pointer(location.array, location.subscripts)}, i32 0, i32 2, i32 1)")
+        self.fn.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 {locality}, i32 1)")
 
     def _load_pair(self, location: Location) -> SsaValue:
         """Emits one load of the real and imaginary parts of complex numbers. Returns the part at the location, and keeps both

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, BlockIndex, Dimension, block_indices, invariant_indices, totals
 from polyml.codegen.analysis.region_indices import LoopIndex, Moves, constant_factor, loop_indices, others_in
+from polyml.codegen.analysis.region_streams import streams
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
@@ -22,6 +24,22 @@ from polyml.frontend import syntax
 from polyml.model.core.scop import Statement, raise_failure
 
 _FAR = 2**56  # beyond the bounds of loops whose indices are tested before they begin
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A _Run is what a loop's first value and its end say, as SSA names.
+
+    some: whether there are iterations
+    length: how many there are, if there are some
+    count: how many there are
+    """
+
+    start: str
+    stop: str
+    some: str
+    length: str
+    count: str
 
 
 class StatementBlocks(ABC):
@@ -147,26 +165,28 @@ class RegionEmitter(StatementBlocks):
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self._values.of(stmt.start).ssa, self._values.of(stmt.stop).ssa
-        count, known = self._count(start, stop, stmt.step), self._values.safe
+        run, known = self._run(start, stop, stmt.step), self._values.safe
         found = loop_indices(stmt)
         indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
         safe = known | {(id(each.element), each.dim) for each in indices}
         fixed = self._fixed(stmt, safe)
         if not indices and not fixed:
-            self._loop(stmt, start, count, self._blocks(stmt, start, count))
+            self._fetch_ahead(stmt, start)
+            self._loop(stmt, start, run.count, self._blocks(stmt, start, run.count))
             return
-        inside = self._all_inside(stmt, (start, count), indices, found.counters)
+        inside = self._all_inside(stmt, run, indices, found.counters)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
         self._fn.branch(inside, fast, slow)
         self._begin(fast)
         self._values.safe = safe
         if fixed:
             self._fix(fixed, slow)
-        self._loop(stmt, start, count, self._blocks(stmt, start, count))
+        self._fetch_ahead(stmt, start)
+        self._loop(stmt, start, run.length, self._blocks(stmt, start, run.length))
         self._fn.jump(after)
         self._begin(slow)
         self._values.safe, self._values.fixed = known, {}
-        self._loop(stmt, start, count, "0")
+        self._loop(stmt, start, run.count, "0")
         self._fn.jump(after)
         self._begin(after)
 
@@ -192,8 +212,8 @@ class RegionEmitter(StatementBlocks):
         self._begin(fine)
         self._values.safe, self._values.fixed = self._values.safe | fixed.keys(), fixed
 
-    def _count(self, start: str, stop: str, step: int) -> str:
-        """Emits the number of iterations of a loop, and returns it."""
+    def _run(self, start: str, stop: str, step: int) -> _Run:
+        """Emits the number of iterations of a loop."""
         fn = self._fn
         low, high = (start, stop) if step > 0 else (stop, start)
         some = fn.emit(f"icmp slt i64 {low}, {high}")
@@ -201,7 +221,7 @@ class RegionEmitter(StatementBlocks):
         if abs(step) > 1:  # rounded up, without a sum that may leave 64 bits
             last = fn.emit(f"udiv i64 {fn.emit(f'sub i64 {length}, 1')}, {abs(step)}")
             length = fn.emit(f"add i64 {last}, 1")
-        return fn.emit(f"select i1 {some}, i64 {length}, i64 0")
+        return _Run(start, stop, some, length, fn.emit(f"select i1 {some}, i64 {length}, i64 0"))
 
     def _blocks(self, stmt: syntax.For, start: str, count: str) -> str:
         """Emits the iterations of a loop that run several at once, and returns the number of the first one that is left."""
@@ -227,6 +247,7 @@ class RegionEmitter(StatementBlocks):
         self._begin(run)
         self._values.safe = outer | {(id(each.element), each.dim) for each in indices}
         self._terms = {name: [] for name in totals(stmt)}
+        self._fetch_ahead(stmt, fn.emit(f"add i64 {start}, {number}"))
         for step in steps:
             self._set_variable(stmt, start, step)
             self._block(stmt.body)
@@ -240,6 +261,11 @@ class RegionEmitter(StatementBlocks):
         others = f"[ {number}, %{head.label} ], [ {number}, %{tested.label} ]"
         after.phis.append(f"{left} = phi i64 [ 0, %{before.label} ], {others}")
         return left
+
+    def _fetch_ahead(self, stmt: syntax.For, variable: str) -> None:
+        """Emits prefetches of what a loop will read after some iterations. variable: the SSA name of its variable's value"""
+        for element in streams(stmt):
+            self._values.fetch(element, {stmt.var: SsaValue(variable, PYINT)})
 
     def _set_variable(self, stmt: syntax.For, start: str, number: str) -> None:
         """Emits the assignment of the variable of a loop. number: that of the iteration, counted from 0."""
@@ -268,36 +294,43 @@ class RegionEmitter(StatementBlocks):
 
     # -- indices that are known to be inside before a loop begins ----------------------------------------------------
 
-    def _all_inside(self, stmt: syntax.For, run: tuple[str, str], indices: Sequence[LoopIndex], counters: Moves) -> str:
-        """Emits whether the indices are those of elements in all iterations of a loop, and returns the SSA name of an i1.
+    def _all_inside(self, stmt: syntax.For, run: _Run, indices: Sequence[LoopIndex], counters: Moves) -> str:
+        """Emits whether a loop has iterations and the indices are those of elements in all of them, and returns the SSA name of an i1.
 
-        run: the loop's first value, and how many iterations it has
         counters: by counter, the least and the most that one iteration adds
         """
-        fn, (start, count) = self._fn, run
-        before = fn.emit(f"sub i64 {count}, 1")
-        last = fn.emit(f"add i64 {start}, {fn.emit(f'mul i64 {before}, {stmt.step}')}")
-        ends: dict[str, tuple[str, str]] = {stmt.var: (start, last) if stmt.step > 0 else (last, start)}
-        total = fn.emit(f"icmp ult i64 {before}, {_FAR}")
+        fn = self._fn
+        before = fn.emit(f"sub i64 {run.length}, 1")
+        last = fn.emit(f"add i64 {run.start}, {fn.emit(f'mul i64 {before}, {stmt.step}')}")
+        ends: dict[str, tuple[str, str]] = {stmt.var: (run.start, last) if stmt.step > 0 else (last, run.start)}
+        near = [run.start, run.stop]
         for name in sorted({name for each in indices for name, _ in each.moves}):
             begin = self._values.number(name).ssa
             moved = (fn.emit(f"mul i64 {before}, {most}") for most in (min(counters[name][0], 0), max(counters[name][1], 0)))
             least, most = (fn.emit(f"add i64 {begin}, {each}") for each in moved)
             ends[name] = least, most
-        for value in (value for both in ends.values() for value in both):
-            total = fn.emit(f"and i1 {total}, {self._is_near(value)}")
-        tested: set[tuple] = set()
+            near += [least, most]
+        extents: dict[tuple, dict[str, None]] = {}  # by index, of all arrays that have it
         for each in indices:
-            key = (each.element.array, each.dim, each.index, each.moves)
-            if key in tested:
-                continue
-            tested.add(key)
-            extent = self._extent(each.element, each.dim)
-            for leaf in others_in(each.index, {*ends}):
+            extents.setdefault((each.index, each.moves), {})[self._extent(each.element, each.dim)] = None
+        total = run.some
+        for value in near:
+            total = fn.emit(f"and i1 {total}, {self._is_near(value)}")
+        for (index, moves), of_extent in extents.items():
+            for leaf in others_in(index, {*ends}):
                 total = fn.emit(f"and i1 {total}, {self._is_near(self._values.of(leaf).ssa)}")
-            for bound in self._range(each.index, ends, dict(each.moves)):
-                total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp ult i64 {bound}, {extent}')}")
+            low, high = self._range(index, ends, dict(moves))
+            total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp sge i64 {low}, 0')}")
+            total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp slt i64 {high}, {self._least([*of_extent])}')}")
         return total
+
+    def _least(self, values: Sequence[str]) -> str:
+        """Emits the least of several numbers, and returns its SSA name."""
+        least, *others = values
+        for value in others:
+            self._body.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+            least = self._fn.emit(f"call i64 @llvm.smin.i64(i64 {least}, i64 {value})")
+        return least
 
     def _is_near(self, value: str) -> str:
         """Emits whether a number is so small that indices made of it stay within 64 bits, and returns the SSA name of an i1."""
