@@ -18,7 +18,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
-from polyml.model.lowering.region_building import has_nest_in_loop, is_nest
+from polyml.model.lowering.region_building import has_nest_in_loop, pays_tiles
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -137,9 +137,8 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise
         except NotAffineError:
             raise problem from None
-        statements = model.scop.statements.values()
-        repeats = any(map(has_nest_in_loop, statements))
-        if any(map(is_nest, statements)) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+        repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
+        if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
     places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
     notes = in_order(model.scop, places)
@@ -230,8 +229,9 @@ def model_of_scop(typed: syntax.Kernel, scop: Scop, wanted: ModelRequest, runner
         if _has_halves(scop) and not wanted.machine.converts_halves:
             raise NotAffineError("this processor has no instructions for float16")
         found = Dependences(scop) if unknown or wanted.aliased else runner.run(passes.DEPENDENCES, scop)
+        free = {} if wanted.aliased else runner.run(passes.REDUCTIONS, scop, options.fp)
         typical = typical_sizes(scop, sizes) if isinstance(sizes, Sizes) else sizes
-        return Model(typed, scop, found, {}, typical, False, unknown=unknown)
+        return Model(typed, scop, found, free, typical, False, unknown=unknown)
     if wanted.transform and not wanted.aliased:
         whole, scop = scop, runner.run(passes.MASKED_UPDATES, scop)
         notes = left_out(whole, scop)

@@ -55,6 +55,8 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
     """
     found = {}
     for statement in scop.statements.values():
+        if statement.region is not None:
+            continue
         element = scop.arrays[statement.write.array].element
         if element.is_float and fp == "strict":
             continue

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Protocol
 
@@ -20,7 +21,7 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.model.core.nest import Integer
-from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Statement
+from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Scop, Statement
 from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
 from polyml.quasi_affine.affine import Affine
@@ -101,12 +102,23 @@ def has_nest_in_loop(statement: Statement) -> bool:
     return any(_is_affine_nest(inner) for loop in loops for inner in statements(loop.body))
 
 
-def is_nest(statement: Statement) -> bool:
-    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts.
-    A constant that fills an array needs none.
+def pays_tiles(scop: Scop) -> bool:
+    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts,
+    not counted those that it shares with a region. A constant that fills an array needs none.
     """
-    depth = len(statement.iterators)
-    return statement.region is None and bool(statement.reads) and (depth > 2 or depth > max(1, len(statement.write.subscripts)))
+    regions = [s for s in scop.statements.values() if s.region is not None]
+    for statement in scop.statements.values():
+        shared = max((_shared_loops(statement, other) for other in regions), default=0)
+        depth = len(statement.iterators) - shared
+        if statement.region is None and statement.reads and (depth > 2 or depth > max(1, len(statement.write.subscripts))):
+            return True
+    return False
+
+
+def _shared_loops(one: Statement, other: Statement) -> int:
+    """Returns how many loops are around both statements."""
+    pairs = zip(one.loops, other.loops)
+    return len([*takewhile(lambda pair: pair[0] is not None and pair[0] == pair[1], pairs)])
 
 
 def _is_affine_nest(stmt: Stmt) -> bool:

@@ -120,10 +120,10 @@ class _NestBuilder:
         if scope.iterators and self._is_irregular(body) and len(body) > 1 and self._is_loop(body[-1]):
             body = sunk(body, self._mentions)
             self._kept.append(body)
-        if scope.iterators and self._is_irregular(body) and not (len(body) == 1 and self._is_loop(body[0])):
+        if scope.iterators and self._is_irregular(body) and not any(map(self._has_rows, body)):
             return (self._region(body, scope),)
         nodes: list[Node] = []
-        for part in self._parts(body) if self._irregular and not scope.iterators else ((stmt,) for stmt in body):
+        for part in self._parts(body) if self._irregular else ((stmt,) for stmt in body):
             try:
                 nodes.extend(self._part(part, scope))
             except NotAffineError:
@@ -163,6 +163,10 @@ class _NestBuilder:
     def _is_loop(self, stmt: syntax.Stmt) -> bool:
         """Returns whether a statement is a loop that is affine itself."""
         return isinstance(stmt, syntax.For) and id(stmt) not in self._irregular and not left((stmt,))
+
+    def _has_rows(self, stmt: syntax.Stmt) -> bool:
+        """Returns whether a statement is an affine loop with something inside that is not affine, as over the rows of a sparse matrix."""
+        return self._is_loop(stmt) and self._is_irregular((stmt,))
 
     def _part(self, part: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
         """Returns the nodes of one of the parts of a block: a region where it is not affine."""

@@ -36,15 +36,18 @@ def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[L
     if dependences is not None:
         for node, _ in parallel_bands(with_threads(scop.schedule, dependences).get_root()):
             threaded |= {*polyhedra.set_names(node.get_domain())}
-    around = (s.loops for name, s in scop.statements.items() if s.region is not None and s.iterators and name not in threaded)
-    return frozenset(loops[0] for loops in around if loops and loops[0] is not None)
+    regions = {name: s for name, s in scop.statements.items() if s.region is not None}
+    kept = {loop for name in threaded & regions.keys() for loop in regions[name].loops}
+    around = (s.loops for name, s in regions.items() if s.iterators and name not in threaded)
+    places = (next((loop for loop in loops if loop not in kept), None) for loops in around)
+    return frozenset(place for place in places if place is not None)
 
 
 def in_order(scop: Scop, places: Collection[Loc]) -> tuple[str, ...]:
     """Returns sentences which say that the loops at these places run in order, and what of their regions may carry a dependence."""
     told = []
     for place in sorted(places, key=lambda each: (each.line, each.column)):
-        inside = [s for s in scop.statements.values() if s.region is not None and s.loops and s.loops[0] == place]
+        inside = [s for s in scop.statements.values() if s.region is not None and place in s.loops]
         carriers = list(dict.fromkeys(text for statement in inside for text in _carriers(scop, statement)))
         since = f", since {' and '.join(carriers[:_MOST_TOLD])}" if carriers else ""
         told.append(f"the loop in line {place.line} runs in order, in a region{since}")

@@ -98,3 +98,39 @@ def test_threads_compute_what_python_computes():
     csr_product(ptr, col, val, x, wanted)
     polyml.kernel(csr_product, cache=False, fallback="error", threads=2)(ptr, col, val, x, found)
     np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def steps(ptr, col, val, x, y):
+    for t in range(4):
+        for i in range(y.shape[0]):
+            s = 0.0
+            for k in range(ptr[i], ptr[i + 1]):
+                s += val[k] * x[col[k]]
+            y[i] = s
+        total = 0.0
+        for i in range(y.shape[0]):
+            total += y[i] * y[i]
+        for i in range(y.shape[0]):
+            x[i] = y[i] / total
+        for i in range(y.shape[0]):
+            s = x[i]
+            for k in range(ptr[i], ptr[i + 1]):
+                s -= val[k] * x[col[k]]
+            x[i] = s
+
+
+def test_rows_in_a_loop_over_steps_go_to_threads_and_what_stands_beside_them_stays_affine():
+    """The product's rows are independent; the last rows read what those before them store, and are a region as a whole."""
+    assert lines(steps, INDICES, INDICES, VECTOR, VECTOR, VECTOR) == ({3: 1, 11: 1}, {12})
+
+
+def test_steps_are_compiled_whole_and_compute_what_python_does():
+    rng = np.random.default_rng(0)
+    ptr, col = np.array([0, 2, 2, 5]), np.array([0, 2, 1, 0, 2])
+    for threads in (1, 2):
+        for fp in ("strict", "reassociate"):
+            args = ptr, col, rng.random(5), rng.random(3), np.zeros(3)
+            own, plain = [[a.copy() for a in args] for _ in range(2)]
+            polyml.kernel(steps, fallback="error", threads=threads, fp=fp, cache=False)(*own)
+            steps(*plain)
+            assert all(np.allclose(a, b, rtol=0 if fp == "strict" else 1e-12, atol=0) for a, b in zip(own, plain))

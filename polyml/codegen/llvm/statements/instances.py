@@ -15,6 +15,7 @@ from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.codegen.llvm.statements.prefix_sums import PrefixSums
 from polyml.codegen.llvm.statements.region_code import RegionEmitter
 from polyml.dtypes import BOOL
+from polyml.frontend import syntax
 from polyml.model.core.scop import Statement
 
 
@@ -80,7 +81,7 @@ class StatementEmitter:
         if copy.lane_var is None or copy.scans or reduction is not None and self._locations.varies_over_lanes(instance):
             reduction = None  # the lanes have no partial results
         operands = Operands(instance, reduction)
-        value = self.expressions.value(statement.value, operands)
+        value = self._added_up(instance, operands) or self.expressions.value(statement.value, operands)
         target = self._locations.of(instance, instance.write, None if reduction is None else reduction.operator)
         if reduction is not None and copy.last is not None:
             happens = SsaValue(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
@@ -88,6 +89,20 @@ class StatementEmitter:
         self._body.store(target, value)
         if self._streams(instance):
             self._body.write_through(target)
+
+    def _added_up(self, instance: InstanceCopy, operands: Operands) -> SsaValue | None:
+        """Emits the sum or product of an element and something else of which LLVM's passes may make lanes, since the order is free, and
+        returns it; None for other values, and where no such passes run.
+        """
+        statement, module = instance.statement, self._body.module
+        reduction = module.program.reductions.get(statement.name)
+        if reduction is None or not module.has_regions or instance.copy.lane_var is not None:
+            return None
+        match statement.value:
+            case syntax.Binary(op="+" | "*" as op, left=left, right=right, dtype=dtype) if dtype is not None and dtype.is_float:
+                values = self.expressions.value(left, operands), self.expressions.value(right, operands)
+                return self._body.math.reassociated(op, *self._body.math.broadcast(*values))
+        return None
 
     def _streams(self, instance: InstanceCopy) -> bool:
         """Returns whether the copy is one of several vectors that run in order, and no other instance beside it writes its array: each
