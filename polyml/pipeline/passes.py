@@ -154,7 +154,7 @@ RESOLVE = Pass(
     "resolve",
     resolve,
     "names become affine expressions of sizes and loop variables",
-    takes=("aliased", "regions", "sequential"),
+    takes=("aliased", "regions", "around"),
     required=_NEXT,
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 from polyml.config import Options
@@ -18,7 +19,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
-from polyml.model.lowering.region_building import has_nest_in_loop, pays_tiles
+from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -68,7 +69,7 @@ class ModelRequest:
     machine: the processor that code is made for.
     alike: whether sizes that are equal in the call may be taken to be equal, so that other calls need another model.
     regions: whether what is not affine becomes regions.
-    sequential: the places of loops that become a part of the regions in them.
+    around: what becomes of loops that have regions inside.
     """
 
     options: Options
@@ -78,7 +79,7 @@ class ModelRequest:
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = False
     regions: bool = False
-    sequential: frozenset[Loc] = frozenset()
+    around: LoopsAround = PLAIN_LOOPS
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:
@@ -140,11 +141,43 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
         if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
-    places = sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
-    notes = in_order(model.scop, places)
-    if places:
-        model = modelled(kernel, types, replace(wanted, regions=True, sequential=places), runner)
+    with_loops = partial(_with_loops, kernel, types, wanted, runner)
+    around, notes = _loops_around(model, wanted, with_loops)
+    model = with_loops(around) if around.sequential or around.divided else model
     return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
+
+
+def _with_loops(
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, around: LoopsAround
+) -> Model:
+    """Returns the model of a kernel with regions. around: what becomes of loops that have regions inside"""
+    return modelled(kernel, types, replace(wanted, regions=True, around=around), runner)
+
+
+def _loops_around(
+    model: Model, wanted: ModelRequest, with_loops: Callable[[LoopsAround], Model]
+) -> tuple[LoopsAround, tuple[str, ...]]:
+    """Returns what becomes of the loops around regions, and notes on those that run in order.
+
+    A loop stays one of the model where it goes to threads, or where loops inside of it do once it is divided. Others become a part
+    of the regions in them.
+    """
+    places = _sequential(model, wanted)
+    divided = frozenset[Loc]()
+    if any(has_loops(s) and s.loops[0] in places for s in model.scop.statements.values()):
+        try:
+            parts = with_loops(LoopsAround(divided=places))
+        except NotAffineError:  # of what affects one region alone
+            parts = model
+        left = _sequential(parts, wanted)
+        if not places <= left:
+            places, divided, model = left, places - left, parts
+    return LoopsAround(places, divided), in_order(model.scop, places)
+
+
+def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:
+    """Returns the places of loops around regions of which no loop may go to threads."""
+    return sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
 
 
 def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:
@@ -209,7 +242,7 @@ def scop_of(typed: syntax.Kernel, wanted: ModelRequest, runner: PassRunner) -> S
     """Returns the SCoP of a typed kernel, after all passes of the stage "domain", which come before dependences are looked for."""
     scop = extract(
         typed, aliased=wanted.aliased, fp=wanted.options.fp, runner=runner, extents=wanted.extents,
-        regions=wanted.regions, sequential=wanted.sequential,
+        regions=wanted.regions, around=wanted.around,
     )  # fmt: skip
     if scop.has_regions:
         return scop
@@ -262,7 +295,7 @@ def extract(
     runner: PassRunner | None = None,
     extents: Mapping[tuple[str, int], int] | None = None,
     regions: bool = False,
-    sequential: frozenset[Loc] = frozenset(),
+    around: LoopsAround = PLAIN_LOOPS,
 ) -> Scop:
     """Returns the SCoP of a typed kernel, before any pass on SCoPs.
 
@@ -272,13 +305,13 @@ def extract(
     runner: runs the passes; None: a new one.
     extents: by array and dimension, in the call by which sizes are taken to be equal; None: none are.
     regions: whether what is not affine becomes regions; a SCoP that has some goes through no pass on nests.
-    sequential: the places of loops that become a part of the regions in them.
+    around: what becomes of loops that have regions inside.
     Raises NotAffineError, with the location, for a bound, subscript or allocation that is not affine.
     """
     runner = runner or PassRunner()
     known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict", "extents": extents}
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
-    nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, sequential=sequential, stage="domain")
+    nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, around=around, stage="domain")
     if nest.has_regions:
         made = runner.run(passes.VALUE_ARGUMENTS, nest, written=nest, stage="domain")
         return runner.run(passes.EXTRACT, made, nest, kernel, outermost(parameter_context(made, nest)))

@@ -1,11 +1,19 @@
 """In which intervals the integers of a Region are, so that code need not test them for leaving 64 bits or an array.
 
+What is known of a number anywhere is the hull of all its values. Who goes through the statements in their order tells what has been
+assigned and which conditions hold, and gets smaller intervals:
+
+    s = (s*a + c) & 0x7FFFFFFF      s was any argument
+    y = s >> 11                     y is below 2**20 here
+
 An integer that only grows or shrinks by small constants would take years to leave 2**53: such a counter counts as being within.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from polyml.codegen.analysis.integer_ranges import PARAMETER_LIMIT, Interval
 from polyml.dtypes import PYINT, DType
@@ -19,6 +27,8 @@ from polyml.quasi_affine.affine import Affine
 FULL: Interval = (-(2**63), 2**63 - 1)
 _COUNTED = 2**53  # that a counter may move from where it begins
 _SMALL_STEP = 16
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 
 
 class RegionIntegers:
@@ -39,6 +49,7 @@ class RegionIntegers:
                 self._values.setdefault(stmt.target.name, []).append(stmt.value)
         self._known: dict[str, Interval] = {}
         self._open: set[str] = set()
+        self._here: dict[str, Interval] = {}  # what is known at a place of the code, beside what is known anywhere
 
     def of(self, expr: Expr) -> Interval:
         """Returns an interval that contains all values of an integer expression."""
@@ -48,7 +59,7 @@ class RegionIntegers:
             case Integer():
                 return self._affine(expr.affine)
             case syntax.Name():
-                return self._number(expr.name)
+                return self._here[expr.name] if expr.name in self._here else self._number(expr.name)
             case syntax.Cast():
                 return self._cast(expr)
             case syntax.Unary(op="-", operand=operand) if expr.dtype == PYINT:
@@ -62,6 +73,55 @@ class RegionIntegers:
             case syntax.Binary():
                 return self._binary(expr)
         return _of_type(expr.dtype)
+
+    def assigned(self, name: str, interval: Interval) -> None:
+        """Tells that a number has a value in this interval from here on."""
+        low, high = self._number(name)
+        self._here[name] = max(low, interval[0]), min(high, interval[1])
+
+    def forget(self, names: set[str]) -> None:
+        """Tells that numbers may have other values from here on."""
+        self._here = {name: interval for name, interval in self._here.items() if name not in names}
+
+    def holds(self, condition: Expr, is_true: bool = True) -> None:
+        """Tells that a condition is true from here on, or false."""
+        match condition:
+            case syntax.Logical(op=op, operands=operands) if op == ("and" if is_true else "or"):
+                for operand in operands:
+                    self.holds(operand, is_true)
+            case syntax.Unary(op="not", operand=operand):
+                self.holds(operand, not is_true)
+            case syntax.Compare(op=op, left=left, right=right) if left.dtype.kind == right.dtype.kind == "i":
+                op = op if is_true else _OPPOSITE.get(op, "")
+                self._compared(op, left, self.of(right))
+                self._compared(_MIRRORED.get(op, ""), right, self.of(left))
+
+    def _compared(self, op: str, expr: Expr, other: Interval) -> None:
+        """Tells that an expression compares so with something in an interval."""
+        if not isinstance(expr, syntax.Name):
+            return
+        (low, high), (least, most) = self.of(expr), other
+        found = {
+            "<": (low, min(high, most - 1)), "<=": (low, min(high, most)), ">": (max(low, least + 1), high),
+            ">=": (max(low, least), high), "==": (max(low, least), min(high, most)),
+        }.get(op)  # fmt: skip
+        if found is not None and found[0] <= found[1]:
+            self._here[expr.name] = found
+
+    @contextmanager
+    def branch(self, ends: list[Mapping[str, Interval]] | None = None) -> Iterator[None]:
+        """Goes through code that begins here, after which other code begins here too. ends: gets what is known where it ends"""
+        before = dict(self._here)
+        yield
+        if ends is not None:
+            ends.append(self._here)
+        self._here = before
+
+    def joined(self, ends: Sequence[Mapping[str, Interval]]) -> None:
+        """Tells that the code goes on where one of several branches has ended. ends: what is known there"""
+        first, *others = ends or ({},)
+        same = {name for name in first if all(name in other for other in others)}
+        self._here = {name: _hull([end[name] for end in ends]) for name in same}
 
     def _affine(self, e: Affine) -> Interval:
         low = high = e.constant
@@ -93,6 +153,8 @@ class RegionIntegers:
                 return (0, min(b, d - 1)) if a >= 0 else (0, d - 1)
             case "&" if a >= 0 or c >= 0:
                 return 0, min(high for low, high in ((a, b), (c, d)) if low >= 0)
+            case "|" | "^" if a >= 0 and c >= 0:
+                return 0, (1 << max(b, d).bit_length()) - 1
             case ">>" if c >= 0:
                 return min(a, 0), max(b, 0)
             case "min":
@@ -107,6 +169,7 @@ class RegionIntegers:
         if name in self._open:
             return _of_type(self._types[name])
         self._open.add(name)
+        here, self._here = self._here, {}
         found = [self._loop(loop) for loop in self._loops.get(name, ())]
         steps = [step(name, value) for value in self._values.get(name, ())]
         found += [self.of(value) for value, step in zip(self._values.get(name, ()), steps) if step is None]
@@ -116,6 +179,7 @@ class RegionIntegers:
         if any(step is not None and step > 0 for step in steps):
             high += _COUNTED
         self._open.discard(name)
+        self._here = here
         own = _of_type(self._types[name])
         made = _within((low, high)) if own == FULL else own
         if not self._open:  # else it may rest on the whole range of a number that is looked at now
@@ -137,6 +201,47 @@ def step(name: str, value: Expr) -> int | None:
         case syntax.Binary(op="-", left=syntax.Name(name=own), right=syntax.Const(value=int(step))) if own == name:
             return -step if abs(step) <= _SMALL_STEP and value.dtype == PYINT else None
     return None
+
+
+def linear(expr: Expr) -> tuple[syntax.Name, Interval] | None:
+    """Returns the number of which several sums and products with constants make a Python int, and the interval of that number for which
+    none of them leaves 64 bits; None for other expressions.
+    """
+    found = _Linear.of(expr)
+    return (found.number, found.fits) if found is not None and found.operations > 1 and found.fits[0] <= found.fits[1] else None
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """A _Linear is factor*number + constant. fits: for which numbers it is within 64 bits, with all that it is made of"""
+
+    number: syntax.Name
+    factor: int = 1
+    constant: int = 0
+    fits: Interval = FULL
+    operations: int = 0
+
+    @classmethod
+    def of(cls, expr: Expr) -> _Linear | None:
+        """Returns an expression as a _Linear; None where it is none."""
+        match expr:
+            case syntax.Name(dtype=dtype) if dtype == PYINT:
+                return cls(expr)
+            case syntax.Binary(op="+" | "*" as op, left=syntax.Const(value=int(value)), right=other):
+                return cls._of(other, *((1, value) if op == "+" else (value, 0)))
+            case syntax.Binary(op="+" | "-" | "*" as op, left=other, right=syntax.Const(value=int(value))):
+                return cls._of(other, *((value, 0) if op == "*" else (1, value if op == "+" else -value)))
+        return None
+
+    @classmethod
+    def _of(cls, expr: Expr, factor: int, constant: int) -> _Linear | None:
+        inside = cls.of(expr) if factor > 0 else None
+        if inside is None:
+            return None
+        factor, constant = inside.factor * factor, inside.constant * factor + constant
+        low, high = -((constant - FULL[0]) // factor), (FULL[1] - constant) // factor
+        fits = max(inside.fits[0], low), min(inside.fits[1], high)
+        return cls(inside.number, factor, constant, fits, inside.operations + 1)
 
 
 def _of_type(dtype: DType) -> Interval:

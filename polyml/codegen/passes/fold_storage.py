@@ -8,7 +8,8 @@ is shown on the finished loops. So an element i is accessed only in iterations w
 whose distance is high - low + 1 or more are never accessed in the same iteration. All accesses to one of them come before all
 accesses to the other, so they may share memory.
 
-The last dimension stays whole, since vectors run along it, and so does any dimension that lanes run along. The order of
+The last dimension stays whole, since vectors run along it, unless one index of it suffices, as for a scalar that was expanded; so
+does any dimension that lanes run along. The order of
 accesses inside an iteration of the loop does not matter, so threads may share an iteration. Loops whose own iterations run on
 several threads or in lanes are left alone.
 
@@ -84,8 +85,8 @@ def _buffer_length(window: Window) -> int:
 
 
 def _may_fold(program: Program, array: Array) -> bool:
-    """Returns whether the array may get a circular buffer: a local array of two or more dimensions that is no result and has none."""
-    if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
+    """Returns whether the array may get a circular buffer: a local array that is no result and has none."""
+    if array.role is not Role.LOCAL or not array.shape or any(r.array == array.name for r in program.scop.results):
         return False
     window = program.windows.get(array.name)
     return window is None or window.folded is None and _moves(window)
@@ -137,16 +138,17 @@ def _loops(path: Sequence[Node]) -> list[Loop]:
 def _circular_buffer(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
     """Returns the circular buffer of an array, along its first dimension that can have one; None if no dimension can. While the
     loop runs, the indices of such a dimension stay within a constant distance of an expression that moves with the loop, and no
-    vector lanes run along it. The last dimension is not tried.
+    vector lanes run along it. Of the last dimension a buffer has one index.
 
     context: the constraints on parameters.
     uses: the accesses to the array.
     """
-    for dim in range(len(array.shape) - 1):
+    for dim in range(len(array.shape)):
         places = [(tests.subscripts(touch)[dim], path) for touch, path in uses]
         found = (_reach([(e - centre, path) for e, path in places], context) for centre in _centres(loop, places))
         length = next((n for n in found if n is not None), None)
-        if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
+        is_last = dim == len(array.shape) - 1
+        if length is not None and (length == 1 or not is_last) and not any(_lanes_along(tests, use, dim) for use in uses):
             lengths = tuple(length if d == dim else None for d in range(len(array.shape)))
             return Window((Affine(0),) * len(array.shape), lengths, folded=dim)
     return None

@@ -25,6 +25,7 @@ from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Scop, Statem
 from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
 from polyml.quasi_affine.affine import Affine
+from polyml.source import Loc
 
 
 class Allocator(Protocol):
@@ -56,6 +57,23 @@ class Outside:
     allocate: Allocator
     require: Callable[[syntax.Require], None] = _refuse
     is_once: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopsAround:
+    """A LoopsAround says what becomes of loops that have regions inside, by their places. Others are loops of the model, and all that
+    stands in the innermost one is one region.
+
+    sequential: those that become a part of the regions in them
+    divided: those that are loops of the model and of which each statement is by itself, so that affine loops in them are loops of
+        the model too
+    """
+
+    sequential: frozenset[Loc] = frozenset()
+    divided: frozenset[Loc] = frozenset()
+
+
+PLAIN_LOOPS = LoopsAround()
 
 
 def region(body: Sequence[Stmt], declared: Declarations, outside: Outside) -> Region:
@@ -90,6 +108,12 @@ def halves(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
 
 def _assigned(stmt: Stmt) -> set[str]:
     return {stmt.target.name} if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) else set()
+
+
+def has_loops(statement: Statement) -> bool:
+    """Returns whether a region with loops around it has loops among its statements."""
+    region = statement.region
+    return region is not None and bool(statement.iterators) and any(isinstance(stmt, syntax.For) for stmt in region.body)
 
 
 def has_nest_in_loop(statement: Statement) -> bool:

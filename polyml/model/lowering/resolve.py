@@ -20,7 +20,7 @@ from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueR
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import joined, leading_truths, select, zero
 from polyml.model.lowering.private_numbers import branch_locals, sunk
-from polyml.model.lowering.region_building import Outside, halves, mentions, region
+from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
@@ -33,9 +33,7 @@ _FORMULAS = (af.Compare, af.Logic)
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
 
 
-def resolve(
-    kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = False, sequential: frozenset[Loc] = frozenset()
-) -> Nest:
+def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = False, around: LoopsAround = PLAIN_LOOPS) -> Nest:
     """Returns the nest of a typed kernel.
 
     Raises NotAffineError for a bound, subscript or shape that is not affine, and for loops that data end; with regions these become
@@ -43,11 +41,12 @@ def resolve(
 
     aliased: whether arguments may share memory
     regions: whether there may be regions
-    sequential: the places of loops that become a part of the regions which they have inside
+    around: what becomes of loops that have regions inside
     """
-    irregular = {id(s) for s in statements(kernel.body) if isinstance(s, syntax.For) and s.loc in sequential}  # what is not affine
+    loops = (stmt for stmt in statements(kernel.body) if isinstance(stmt, syntax.For))
+    irregular = {id(loop) for loop in loops if loop.loc in around.sequential}  # what is not affine
     while True:
-        builder = _NestBuilder(kernel, aliased, frozenset(irregular))
+        builder = _NestBuilder(kernel, aliased, frozenset(irregular), around.divided)
         try:
             return builder.nest()
         except NotAffineError:
@@ -63,11 +62,13 @@ class _Scope:
     iterators: those of the loops around it, outermost first
     predicate: the condition on data under which it runs; None where there is none
     private: the numbers that live where it holds alone
+    is_divided: whether what stands beside a region is none of its statements, since the innermost loop around is divided
     """
 
     iterators: tuple[str, ...] = ()
     predicate: Value | None = None
     private: frozenset[str] = frozenset()
+    is_divided: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,12 @@ class _NestBuilder:
     """A _NestBuilder makes the nodes of a nest, statement by statement in source order.
 
     irregular: the identities of statements that are not affine, which become regions
+    divided: the places of loops around regions of which every statement stays by itself
     refused: the innermost statement for which NotAffineError was raised
     """
 
-    def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int]) -> None:
-        self._kernel, self._irregular = kernel, set(irregular)
+    def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int], divided: frozenset[Loc]) -> None:
+        self._kernel, self._irregular, self._divided = kernel, set(irregular), divided
         self._kept: list[tuple[syntax.Stmt, ...]] = []  # blocks that are made here; kept so that their identities stay theirs
         self._cut: list[syntax.Block] = []  # that have lost their first statements; kept so that their identities stay theirs
         self._mentions = mentions(kernel.body)
@@ -117,13 +119,13 @@ class _NestBuilder:
         )  # fmt: skip
 
     def _block(self, body: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
-        if scope.iterators and self._is_irregular(body) and len(body) > 1 and self._is_loop(body[-1]):
+        if not scope.is_divided and self._is_irregular(body) and len(body) > 1 and self._is_loop(body[-1]):
             body = sunk(body, self._mentions)
             self._kept.append(body)
-        if scope.iterators and self._is_irregular(body) and not any(map(self._has_rows, body)):
+        if not scope.is_divided and self._is_irregular(body) and not (len(body) == 1 and self._is_loop(body[0])):
             return (self._region(body, scope),)
         nodes: list[Node] = []
-        for part in self._parts(body) if self._irregular else ((stmt,) for stmt in body):
+        for part in self._parts(body) if self._irregular and scope.is_divided else ((stmt,) for stmt in body):
             try:
                 nodes.extend(self._part(part, scope))
             except NotAffineError:
@@ -163,10 +165,6 @@ class _NestBuilder:
     def _is_loop(self, stmt: syntax.Stmt) -> bool:
         """Returns whether a statement is a loop that is affine itself."""
         return isinstance(stmt, syntax.For) and id(stmt) not in self._irregular and not left((stmt,))
-
-    def _has_rows(self, stmt: syntax.Stmt) -> bool:
-        """Returns whether a statement is an affine loop with something inside that is not affine, as over the rows of a sparse matrix."""
-        return self._is_loop(stmt) and self._is_irregular((stmt,))
 
     def _part(self, part: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
         """Returns the nodes of one of the parts of a block: a region where it is not affine."""
@@ -273,7 +271,8 @@ class _NestBuilder:
         loop = Loop(iterator, start, stop, stmt.step, (), stmt.loc)
         self._depth += 1
         self._around.append(loop)
-        body = first + self._block(stmt.body, replace(scope, iterators=(*scope.iterators, iterator)))
+        inside = replace(scope, iterators=(*scope.iterators, iterator), is_divided=stmt.loc in self._divided)
+        body = first + self._block(stmt.body, inside)
         self._around.pop()
         self._depth -= 1
         env = self._values.env

@@ -182,7 +182,11 @@ def rows_in_steps(C, k, w):
 
 @pytest.mark.parametrize(
     "function, types, is_so",
-    [(rows_in_steps, (MATRIX, INDICES, VECTOR), False), (product_and_region, (MATRIX,) * 3 + (INDICES,), True), (filled_and_region, (MATRIX, INDICES), False)],
+    [
+        (rows_in_steps, (MATRIX, INDICES, VECTOR), False),
+        (product_and_region, (MATRIX,) * 3 + (INDICES,), True),
+        (filled_and_region, (MATRIX, INDICES), False),
+    ],
 )
 def test_nests_beside_a_region_pay_tiles_where_they_use_elements_again(function, types, is_so):
     assert pays_tiles(model(function, *types, regions=True)) is is_so

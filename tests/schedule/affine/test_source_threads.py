@@ -6,6 +6,7 @@ import polyml
 from polyml.dtypes import I64
 from polyml.frontend.syntax import ArrayType
 from polyml.model.core.dependence import dependences
+from polyml.model.lowering.region_building import LoopsAround
 from polyml.polyhedra import set_names
 from polyml.schedule.affine.source_threads import sequential_loops, with_threads
 from polyml.schedule.legality.check import parallel_bands
@@ -60,9 +61,9 @@ def threaded(scop):
     }
 
 
-def lines(function, *types):
+def lines(function, *types, **options):
     """The loops for threads and the loops that no thread may share, by their lines in the function, counted from 0."""
-    scop, first = model(function, *types, regions=True), function.__code__.co_firstlineno
+    scop, first = model(function, *types, regions=True, **options), function.__code__.co_firstlineno
     found = sequential_loops(scop, dependences(scop))
     return {line - first: depth for line, depth in threaded(scop).items()}, {place.line - first for place in found}
 
@@ -121,7 +122,10 @@ def steps(ptr, col, val, x, y):
 
 def test_rows_in_a_loop_over_steps_go_to_threads_and_what_stands_beside_them_stays_affine():
     """The product's rows are independent; the last rows read what those before them store, and are a region as a whole."""
-    assert lines(steps, INDICES, INDICES, VECTOR, VECTOR, VECTOR) == ({3: 1, 11: 1}, {12})
+    types = (INDICES, INDICES, VECTOR, VECTOR, VECTOR)
+    [whole] = [s for s in model(steps, *types, regions=True).statements.values() if s.region is not None]
+    assert lines(steps, *types) == ({}, {1})
+    assert lines(steps, *types, around=LoopsAround(divided=frozenset(whole.loops))) == ({3: 1, 11: 1}, {12})
 
 
 def test_steps_are_compiled_whole_and_compute_what_python_does():
@@ -131,6 +135,8 @@ def test_steps_are_compiled_whole_and_compute_what_python_does():
         for fp in ("strict", "reassociate"):
             args = ptr, col, rng.random(5), rng.random(3), np.zeros(3)
             own, plain = [[a.copy() for a in args] for _ in range(2)]
-            polyml.kernel(steps, fallback="error", threads=threads, fp=fp, cache=False)(*own)
+            kernel = polyml.kernel(steps, fallback="error", threads=threads, fp=fp, cache=False)
+            kernel(*own)
             steps(*plain)
+            assert kernel.explain().count("its iterations go to threads") == 2
             assert all(np.allclose(a, b, rtol=0 if fp == "strict" else 1e-12, atol=0) for a, b in zip(own, plain))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TypeGuard, cast
 
 from polyml.codegen.llvm import elementary, numpy_functions
 from polyml.codegen.llvm.builder import BasicBlock
@@ -182,9 +182,12 @@ class ExpressionEmitter:
         return SsaValue(scope.known[key], e.dtype)
 
     def _lowest_bits(self, e: Term, operands: Operands) -> SsaValue:
-        """Emits a Python int of which the lowest bits alone count, so that sums and products may leave 64 bits, and returns it."""
+        """Emits a Python int of which the lowest bits alone count, so that sums, products and shifts may leave 64 bits, and returns it."""
         if isinstance(e, syntax.Binary) and e.dtype == PYINT and e.op in _POINTWISE and e.op != "/":
             return self._body.math.plain(e.op, self._lowest_bits(e.left, operands), self._lowest_bits(e.right, operands))
+        if isinstance(e, syntax.Binary) and e.dtype == PYINT and _is_short_shift(e):
+            left, by = self._body.math.broadcast(self._lowest_bits(e.left, operands), self.value(e.right, operands))
+            return SsaValue(self._body.fn.emit(f"shl {left.type} {left.ssa}, {by.ssa}"), PYINT, left.lanes)
         return self.value(e, operands)
 
     # -- operations ----------------------------------------------------------------------------------------------
@@ -338,12 +341,22 @@ def _constant_exponent(value: SsaValue) -> int | None:
     return int(text) if text.lstrip("-").isdigit() and not text.startswith("-") else None
 
 
+def _is_short_shift(e: syntax.Binary) -> bool:
+    """Returns whether a Python int is shifted to the left by a constant below 64."""
+    return e.op == "<<" and isinstance(e.right, syntax.Const) and 0 <= int(e.right.value) < 64
+
+
+def _may_be_masked(e: syntax.Expr) -> TypeGuard[syntax.Binary]:
+    """Returns whether the lowest bits of an expression are made of those of its operands."""
+    return isinstance(e, syntax.Binary) and (e.op in ("+", "-", "*") or _is_short_shift(e))
+
+
 def _masked(e: Term) -> tuple[syntax.Expr, int] | None:
-    """Returns (a Python int, a mask) for an expression that has the lowest bits of a sum or product alone; None for any other."""
+    """Returns (a Python int, a mask) for an expression that has the lowest bits of a sum, product or shift alone; None for any other."""
     if not isinstance(e, syntax.Binary) or e.dtype != PYINT:
         return None
     for one, other in ((e.left, e.right), (e.right, e.left)):
-        if isinstance(other, syntax.Const) and isinstance(one, syntax.Binary) and one.op in ("+", "-", "*"):
+        if isinstance(other, syntax.Const) and _may_be_masked(one):
             value = int(other.value)
             if e.op == "&" and 0 <= value < 2**63:
                 return one, value

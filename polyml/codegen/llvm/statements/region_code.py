@@ -6,12 +6,13 @@ forms: where all its indices are known to be those of elements before it begins,
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from polyml.codegen.analysis.integer_ranges import Interval
 from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, BlockIndex, Dimension, block_indices, invariant_indices, totals
 from polyml.codegen.analysis.region_indices import LoopIndex, Moves, constant_factor, loop_indices, others_in
+from polyml.codegen.analysis.region_integers import changed_in
 from polyml.codegen.analysis.region_streams import streams
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
@@ -19,6 +20,7 @@ from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
 from polyml.codegen.llvm.statements.region_values import RegionValues
+from polyml.codegen.llvm.statements.statement_blocks import StatementBlocks
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
 from polyml.model.core.scop import Statement, raise_failure
@@ -42,36 +44,6 @@ class _Run:
     count: str
 
 
-class StatementBlocks(ABC):
-    """A StatementBlocks emits statements as blocks of one function, and branches between them."""
-
-    def __init__(self, body: ElementAccess):
-        self._body, self._fn = body, body.fn
-
-    @abstractmethod
-    def _block(self, body: Sequence[syntax.Stmt]) -> None:
-        """Emits statements one behind the other."""
-
-    def _begin(self, block: BasicBlock) -> None:
-        self._fn.current = block
-        self._body.math.forget()
-
-    def _go(self, block: BasicBlock) -> None:
-        """Emits a jump to a block, with which code goes on."""
-        self._fn.jump(block)
-        self._begin(block)
-
-    def _branch(self, test: str, stmt: syntax.If) -> None:
-        """Emits a branch of which one side is run. test: the SSA name of its condition."""
-        then, orelse, after = self._fn.block("then"), self._fn.block("else"), self._fn.block("after")
-        self._fn.branch(test, then, orelse)
-        for block, body in ((then, stmt.then), (orelse, stmt.orelse)):
-            self._begin(block)
-            self._block(body)
-            self._fn.jump(after)
-        self._begin(after)
-
-
 class RegionEmitter(StatementBlocks):
     """A RegionEmitter emits one instance of a region."""
 
@@ -82,6 +54,8 @@ class RegionEmitter(StatementBlocks):
         super().__init__(body)
         self._region = region
         self._values = RegionValues(body, locations, statement, region, node)
+        self._integers = self._values.integers
+        self._sides: list[Mapping[str, Interval]] = []  # what is known where the sides of a branch end
         self._ends: dict[str, BasicBlock] = {}
         self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
 
@@ -109,7 +83,9 @@ class RegionEmitter(StatementBlocks):
             case syntax.Block():
                 end = self._fn.block("end")
                 outer, self._ends = self._ends, {**self._ends, stmt.label: end}
-                self._block(stmt.body)
+                with self._integers.branch():
+                    self._block(stmt.body)
+                self._integers.forget(changed_in(stmt.body))
                 self._ends = outer
                 self._go(end)
             case syntax.Raise():
@@ -129,6 +105,10 @@ class RegionEmitter(StatementBlocks):
             ):
                 with self._body.math.in_sums(self._body.module.floats.mode):
                     self._terms[name].append(self._values.of(right))
+            case syntax.Assign(syntax.Name(name=name)) if stmt.value.dtype == PYINT:
+                interval = self._integers.of(stmt.value)
+                self._values.assign(stmt.target, self._values.of(stmt.value))
+                self._integers.assigned(name, interval)
             case _:
                 self._values.assign(stmt.target, sum_of(self._body, self._values, stmt) or self._values.of(stmt.value))
 
@@ -150,21 +130,37 @@ class RegionEmitter(StatementBlocks):
             case (syntax.Assign(syntax.Name() as target, one),), (syntax.Assign(syntax.Name() as same, other),):
                 if target == same and all(map(self._values.is_chosen_cheaply, (one, other))):
                     self._values.assign(target, self._values.chosen(test, one, other))
+                    self._integers.forget({target.name})
                     return
+        outer, self._sides = self._sides, []
         self._branch(test.ssa, stmt)
+        self._integers.joined(self._sides)
+        self._sides = outer
+
+    def _side(self, stmt: syntax.If, is_then: bool) -> None:
+        body = stmt.then if is_then else stmt.orelse
+        goes_on = not (body and isinstance(body[-1], (syntax.Leave, syntax.Raise)))
+        with self._integers.branch(self._sides if goes_on else None):
+            self._integers.holds(stmt.condition, is_then)
+            self._block(body)
 
     def _while(self, stmt: syntax.While) -> None:
         test, body, after = self._fn.block("test"), self._fn.block("body"), self._fn.block("after")
         self._go(test)
+        self._integers.forget(changed_in(stmt.body))
         condition = self._body.math.truth(self._values.of(stmt.condition))
         self._fn.branch(condition.ssa, body, after)
         self._begin(body)
-        self._block(stmt.body)
+        with self._integers.branch():
+            self._integers.holds(stmt.condition)
+            self._block(stmt.body)
         self._fn.jump(test)
         self._begin(after)
+        self._integers.holds(stmt.condition, False)
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self._values.of(stmt.start).ssa, self._values.of(stmt.stop).ssa
+        self._integers.forget(changed_in((stmt,)))
         run, known = self._run(start, stop, stmt.step), self._values.safe
         found = loop_indices(stmt)
         indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
@@ -248,9 +244,10 @@ class RegionEmitter(StatementBlocks):
         self._values.safe = outer | {(id(each.element), each.dim) for each in indices}
         self._terms = {name: [] for name in totals(stmt)}
         self._fetch_ahead(stmt, fn.emit(f"add i64 {start}, {number}"))
-        for step in steps:
-            self._set_variable(stmt, start, step)
-            self._block(stmt.body)
+        with self._integers.branch():
+            for step in steps:
+                self._set_variable(stmt, start, step)
+                self._block(stmt.body)
         self._add_terms(stmt)
         self._values.safe, self._terms = outer, {}
         following = fn.emit(f"add nuw nsw i64 {number}, {ITERATIONS}")
@@ -272,6 +269,7 @@ class RegionEmitter(StatementBlocks):
         moved = number if stmt.step == 1 else self._fn.emit(f"mul i64 {number}, {stmt.step}")
         value = self._fn.emit(f"add i64 {start}, {moved}")
         self._values.assign(syntax.Name(stmt.var, dtype=PYINT), SsaValue(value, PYINT))
+        self._integers.forget({stmt.var})
 
     def _extent(self, element: syntax.Subscript, dim: int) -> str:
         return self._body.integer(self._body.module.table.affine(self._body.scop.arrays[element.array].shape[dim]))
@@ -286,7 +284,8 @@ class RegionEmitter(StatementBlocks):
         fn.branch(fn.emit(f"icmp ult i64 {number}, {count}"), body, after)
         self._begin(body)
         self._set_variable(stmt, start, number)
-        self._block(stmt.body)
+        with self._integers.branch():
+            self._block(stmt.body)
         following = fn.emit(f"add nuw i64 {number}, 1")
         fn.jump(head)
         head.phis.append(f"{number} = phi i64 [ {first}, %{before.label} ], [ {following}, %{fn.current.label} ]")

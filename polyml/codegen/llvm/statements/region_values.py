@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from polyml.codegen.analysis.region_integers import FULL, RegionIntegers
+from polyml.codegen.analysis.integer_ranges import Interval
+from polyml.codegen.analysis.region_integers import FULL, RegionIntegers, linear
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.element_access import ElementAccess
@@ -258,13 +259,27 @@ class RegionValues(ExpressionEmitter):
             plain = self._within_64_bits(e)
             if plain is not None:
                 return plain
+        if isinstance(e, syntax.Binary) and e.dtype == PYINT and (found := linear(e)) is not None:
+            return self._linear(e, *found)
         if isinstance(e, ScalarArg):
             return self._number(e)
         if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
             left, right = self.of(e.left), self.of(e.right)
             self._not_zero(e, right)
+            if left.lanes == right.lanes and min(self.integers.of(e.left)[0], self.integers.of(e.right)[0]) >= 0:
+                name = "udiv" if e.op == "//" else "urem"
+                return SsaValue(self._body.fn.emit(f"{name} {left.type} {left.ssa}, {right.ssa}"), PYINT, left.lanes)
             return self._binary(e.op, e.dtype, left, right)
         return super()._operation(e, operands)
+
+    def _linear(self, e: syntax.Binary, number: syntax.Name, fits: Interval) -> SsaValue:
+        """Emits sums and products of one number and constants behind one test, and returns their value. fits: where it is in 64 bits"""
+        math, (low, high) = self._body.math, fits
+        above = math.plain("-", *math.broadcast(self.of(number), SsaValue(str(low), PYINT)))
+        _, most = math.broadcast(above, SsaValue(str(high - low), PYINT))
+        outside = self._body.fn.emit(f"icmp ugt {above.type} {above.ssa}, {most.ssa}")
+        self._checks.flag(SsaValue(outside, BOOL, above.lanes))
+        return self._lowest_bits(e, self._operands)
 
     def chosen(self, test: SsaValue, then: syntax.Expr, orelse: syntax.Expr) -> SsaValue:
         """Emits two values, of which a test chooses one, and returns that; errors in the other one are none."""
