@@ -158,6 +158,8 @@ def call(module: str, function: str, args: list) -> Any:
         return args[0].item()
     if function == "index":
         return operator.index(args[0])
+    if function == "position":
+        return operator.index(args[0]) if len(args) == 1 else range(args[1])[operator.index(args[0])]
     if function == "inexact":
         return args[0] if isinstance(args[0], (float, complex, np.inexact)) else np.float64(args[0])
     if function == "round":

@@ -136,9 +136,12 @@ class Call(Expr):
 
     The functions are those of `elementwise_functions.UNARY` and BINARY (power is named pow), and erf, real, imag and complex.
     Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it converts float16 and
-    bfloat16 to float32), inexact (it converts integers to float64), index (it takes an integer and gives a Python int), item, norm (the
+    bfloat16 to float32), inexact (it converts integers to float64), index and position (they take an integer and give a Python int,
+    position that of a subscript), item, norm (the
     square of the absolute value), least and greatest (the limits of the operand's type), and matmul and einsum, which only stand for a
     type.
+
+    position(i, size, dim) is a subscript of dimension number `dim`, which has that size, counted from its start; it raises IndexError.
 
     In typed kernels there is no pow, but a Binary "**", and no fabs, but abs; the functions of `elementwise_functions.OPERATORS`
     and COMPARISONS, and conversions of angles, have become operators. All operands have the type of the result, except those of

@@ -19,7 +19,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
-from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
+from polyml.model.lowering.region_building import PLAIN_LOOPS, DataRequirement, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -70,6 +70,7 @@ class ModelRequest:
     alike: whether sizes that are equal in the call may be taken to be equal, so that other calls need another model.
     regions: whether what is not affine becomes regions.
     around: what becomes of loops that have regions inside.
+    tested: where indices and slices are tested as the program runs; None: nowhere, there are no regions.
     """
 
     options: Options
@@ -80,6 +81,7 @@ class ModelRequest:
     alike: bool = False
     regions: bool = False
     around: LoopsAround = PLAIN_LOOPS
+    tested: frozenset[Loc] | None = None
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:
@@ -132,12 +134,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     except SizesNeeded:
         raise
     except NotAffineError as problem:
-        try:
-            model = modelled(kernel, types, replace(wanted, regions=True), runner)
-        except SizesNeeded:
-            raise
-        except NotAffineError:
-            raise problem from None
+        model, wanted = _with_tests(kernel, types, wanted, runner, problem)
         repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
         if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
@@ -147,11 +144,32 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
 
 
+def _with_tests(
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, problem: NotAffineError
+) -> tuple[Model, ModelRequest]:
+    """Returns the model of a kernel with regions, and the request for it, in which indices and slices are tested as the program runs
+    where nothing is known of them before. Raises `problem` where there is no such model.
+    """
+    tested = frozenset[Loc]()
+    while True:
+        wanted = replace(wanted, regions=True, tested=tested)
+        try:
+            return modelled(kernel, types, wanted, runner), wanted
+        except SizesNeeded:
+            raise
+        except DataRequirement as found:
+            if found.places <= tested:
+                raise problem from None
+            tested |= found.places
+        except NotAffineError:
+            raise problem from None
+
+
 def _with_loops(
     kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, around: LoopsAround
 ) -> Model:
     """Returns the model of a kernel with regions. around: what becomes of loops that have regions inside"""
-    return modelled(kernel, types, replace(wanted, regions=True, around=around), runner)
+    return modelled(kernel, types, replace(wanted, around=around), runner)
 
 
 def _loops_around(
@@ -217,7 +235,7 @@ def model_of(
     """
     made = _rewritten(kernel, types, wanted, runner)
     kernel, notes = made.kernel, tuple(map(str, made.rewrites))
-    typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased)
+    typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased, tested=wanted.tested)
     model = model_of_scop(typed, scop_of(typed, wanted, runner), wanted, runner, unknown)
     return replace(model, notes=notes + model.notes, chosen_by_sizes=made.depends_on_sizes)
 

@@ -22,8 +22,8 @@ from polyml.frontend.arrays.views import (
     Point,
     any_point,
     element,
+    inside,
     require_equal,
-    require_inside,
     subscripted,
     without_leading,
 )
@@ -83,7 +83,7 @@ def _updated(op: str, old: Expr, value: Expr, stmt: syntax.Assign) -> Expr:
 def _held(builder: LoopBuilder, value: Value, target: Elements, stmt: syntax.Assign) -> Value:
     """Returns the assigned value, as it is before anything is stored, with its shape tested."""
     if not isinstance(value, Elements):
-        require_inside(value, builder.require)
+        value = inside(value, builder.require)
         return builder.held_number(value, stmt.loc)
     extra = max(value.rank - target.rank, 0)
     if not all(extent.is_one for extent in value.shape[:extra]):

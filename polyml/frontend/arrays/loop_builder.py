@@ -13,6 +13,7 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.bindings import bound, bound_once, unchanged
 from polyml.frontend.arrays.half_precision import may_have_halves
 from polyml.frontend.arrays.shapes import Extent, Linear
+from polyml.frontend.arrays.tested_indices import Requirements
 from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, is_truth, stored, subscripted
 from polyml.frontend.name_resolution import reads_of, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
@@ -56,9 +57,10 @@ class LoopBuilder(ABC):
     lengths: loop variable -> the number that it stays below
     taken: the names that are in use
     out: the statements of the block that is lowered now
+    require: gets the conditions under which what is lowered is right
     """
 
-    def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool):
+    def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool, tested: frozenset[Loc] | None):
         self._params = {p.name for p in kernel.params}
         self._aliased = self._params if aliased else set()
         self._storage: dict[str, Elements] = {}  # every array in memory
@@ -90,6 +92,7 @@ class LoopBuilder(ABC):
         self._loop_variables: list[str] = []  # those of the loops around, outermost first
         self._counter = 0
         self._whiles = 0  # how many loops that data end are around
+        self.require = Requirements(self._require, self.held_number, self._never_changes, tested)
 
     @property
     def in_loop(self) -> bool:
@@ -230,7 +233,17 @@ class LoopBuilder(ABC):
             raise PolymlTypeError(f"`{name}` is a number, not an array", loc=loc, notes=["accepted: a NumPy array"])
         return self.known(name, known, loc)
 
-    def require(self, condition: Expr, what: str, loc: Loc | None) -> None:
+    def _never_changes(self, node: Expr) -> bool:
+        """Returns whether a part of a number has one value while the loops around are in the same iteration."""
+        if isinstance(node, syntax.Subscript):
+            return node.array in self._unchanged
+        if isinstance(node, syntax.Name):
+            return node.name in self._loop_variables or node.name in self._bound_once
+        return isinstance(
+            node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary, syntax.Call, syntax.IfExp, syntax.Compare)
+        )
+
+    def _require(self, condition: Expr, what: str, loc: Loc | None) -> None:
         """Adds a Require, so that only calls in which the condition holds run the compiled code; it is tested once, at entry.
 
         what: a description of the calls in which it does not hold, for messages
@@ -360,14 +373,11 @@ class LoopBuilder(ABC):
         An array is allocated once for all iterations of the loops around, so where the dimension is a slice whose size changes with
         a loop, that is the size of the dimension that the slice was taken of.
         """
-        while (
-            extent.sliced_from is not None
-            and self._loop_variables
-            and any(
-                isinstance(node, syntax.Name) and node.name not in self._params
-                for atom, _ in extent.length.terms
-                for node in traversal.nodes(atom)
-            )
+        while extent.sliced_from is not None and any(
+            isinstance(node, syntax.Name)
+            and (bool(self._loop_variables) and node.name not in self._params or self.require.is_held(node))
+            for atom, _ in extent.length.terms
+            for node in traversal.nodes(atom)
         ):
             extent = extent.sliced_from
         return extent

@@ -33,25 +33,29 @@ from polyml.frontend.arrays.views import (
     Point,
     element,
     elementwise,
+    inside,
     require_equal,
-    require_inside,
     stored,
     without_leading,
 )
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
-from polyml.frontend.name_resolution import bound_names, not_static
+from polyml.frontend.name_resolution import bound_names, not_static, statements
 from polyml.frontend.syntax import ArgType, Expr, Stmt
+from polyml.source import Loc
 
 
-def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
+def lowered(
+    kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False, tested: frozenset[Loc] | None = None
+) -> syntax.Kernel:
     """Returns the kernel with loops over elements in the place of array expressions; the kernel itself where it has none.
 
     types: one per parameter
     aliased: whether arguments may share memory
+    tested: where indices and slices are tested as the program runs, since data decide them; None where there are no regions
     Raises LanguageError, PolymlTypeError or, where plain Python can run it, NotAffineError.
     """
-    lowering = Lowering(kernel, types, aliased)
+    lowering = Lowering(kernel, types, aliased, tested)
     body = lowering.body(kernel.body)
     return kernel if body == kernel.body else dataclasses.replace(kernel, body=body)
 
@@ -81,9 +85,11 @@ class Lowering(LoopBuilder):
         outer, needed = self.out, set(self._required)
         made: list[Stmt] = []
         self.out = made
+        variable = self._loop_variables[-1] if self._loop_variables else ""
         try:
-            for stmt in body:
-                self._stmt(stmt)
+            with self.require.block(variable):
+                for stmt in body:
+                    self._stmt(stmt)
         finally:
             self.out, self._required = outer, needed  # the block may not run, so its conditions are not required behind it
         return tuple(made)
@@ -216,16 +222,17 @@ class Lowering(LoopBuilder):
         if masked_assignment.assign(self, stmt):
             return
         place = stmt.target
+        first = self.value(stmt.value) if self.require.places else None  # its errors come first
         target = self._place(place) if isinstance(place, syntax.Subscript) else self._part_place(traversal.as_part(place))
         if isinstance(target, _Place) and any(isinstance(index, Elements) for index in target.indices):
             indexed_assignment.assign(self, stmt, target.base, target.indices)
             return
-        self._assign_to(self.taken_part(target.base, target.indices, place.loc) if isinstance(target, _Place) else target, stmt)
+        taken = self.taken_part(target.base, target.indices, place.loc) if isinstance(target, _Place) else target
+        self._assign_to(taken, self.value(stmt.value) if first is None else first, stmt)
 
-    def _assign_to(self, target: Value, stmt: syntax.Assign) -> None:
+    def _assign_to(self, target: Value, value: Value, stmt: syntax.Assign) -> None:
         if isinstance(target, syntax.Subscript):
             self.check_changes(target.array, stmt.loc)
-            value = self.value(stmt.value)
             if isinstance(value, Elements):
                 if any(not extent.is_one for extent in value.shape):
                     why = "an array is assigned to one element"
@@ -235,7 +242,7 @@ class Lowering(LoopBuilder):
             return
         if not isinstance(target, Elements) or target.storage is None:
             raise LanguageError("this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"])
-        self._store(target, self.value(stmt.value), stmt)
+        self._store(target, value, stmt)
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """Adds the statements of `target[...] = value`.
@@ -258,7 +265,7 @@ class Lowering(LoopBuilder):
                 if not other.is_one:
                     require_equal(own, other, "an array that is assigned to a part of another size", self.require, loc)
         else:
-            require_inside(value, self.require)
+            value = inside(value, self.require)
         held: list[str] = []
 
         def direct(point: Point) -> list[Stmt]:
@@ -327,6 +334,8 @@ class Lowering(LoopBuilder):
                 notes=["polyml compiles: `return A[1:].copy()`"],
             )
         whole = made if made.whole else self.memory(made, "result", value.loc)
+        if any(self._allocated_extent(extent) is not extent for extent in whole.shape):
+            raise NotAffineError("an array is returned whose size data decide", loc=value.loc, code="PML-F022")
         return syntax.ArrayName(whole.memory, loc=value.loc)
 
     # Expressions
@@ -362,6 +371,8 @@ class Lowering(LoopBuilder):
                 return self._part(expr)
             case syntax.Function():
                 return function_table.called(self, expr)
+            case syntax.Logical() | syntax.IfExp() if self.require.places is not None:
+                return self._as_needed(expr)
             case syntax.Logical() | syntax.IfExp() | syntax.Unary(op="not"):
                 return traversal.with_operands(expr, tuple(map(self.number, traversal.operands(expr))))
         operands = tuple(map(self.value, traversal.operands(expr)))
@@ -374,6 +385,37 @@ class Lowering(LoopBuilder):
         if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
             expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # NumPy's arrays compute a square so
         return elementwise(operands, lambda *parts: traversal.with_operands(expr, parts), self.require, expr.loc)
+
+    def _as_needed(self, expr: syntax.Logical | syntax.IfExp) -> Expr:
+        """Returns a conditional expression, `and` or `or`, where statements that an operand needs run only if that is evaluated."""
+        first, *rest = traversal.operands(expr)
+        head = self.number(first)
+        parts = [self._apart(operand) for operand in rest]
+        if not any(map(_may_fail, (stmt for made, _ in parts for stmt in made))):
+            for made, _ in parts:
+                self.out.extend(made)
+            return traversal.with_operands(expr, (head, *(value for _, value in parts)))
+        name = syntax.Name(self.fresh("_chosen"), loc=expr.loc)
+        blocks = [(*made, syntax.Assign(name, value, loc=expr.loc)) for made, value in parts]
+        if isinstance(expr, syntax.IfExp):
+            self.out.append(syntax.If(head, *blocks, loc=expr.loc))
+            return name
+        self.out.append(syntax.Assign(name, head, loc=expr.loc))
+        test = name if expr.op == "and" else syntax.Unary("not", name, loc=expr.loc)
+        self.out += [syntax.If(test, block, loc=expr.loc) for block in blocks]
+        return name
+
+    def _apart(self, expr: Expr) -> tuple[tuple[Stmt, ...], Expr]:
+        """Returns the lowered value of a number, and apart from it the statements that come before."""
+        outer, needed = self.out, set(self._required)
+        made: list[Stmt] = []
+        self.out = made
+        try:
+            with self.require.block():
+                value = self.number(expr)
+        finally:
+            self.out, self._required = outer, needed
+        return tuple(made), value
 
     def _shape(self, expr: syntax.Shape) -> Expr:
         known = self.arrays.get(expr.array)
@@ -435,7 +477,10 @@ class Lowering(LoopBuilder):
 
     def _fixed(self, expr: Expr) -> Expr:
         """Returns a subscript that keeps its present value: an expression that may change later is copied to a name of its own."""
-        return expr if all(map(self._stays, traversal.nodes(expr))) else self.held_number(expr, expr.loc)
+        if all(map(self._stays, traversal.nodes(expr))):
+            return expr
+        number = syntax.Call("position", (expr,), loc=expr.loc)  # Python's int, whatever integer it is
+        return self.held_number(number, expr.loc) if self.require.places is None else self.require.held(number, expr.loc)
 
     def _stays(self, node: Expr) -> bool:
         if isinstance(node, syntax.Name):
@@ -456,6 +501,19 @@ def _check_elementwise(expr: Expr) -> None:
         raise PolymlTypeError(
             f"an array cannot be given to {name}", loc=expr.loc, notes=["accepted: NumPy's elementwise functions"]
         )
+
+
+def _may_fail(stmt: Stmt) -> bool:
+    """Returns whether a lowered statement reads an element that may be outside of its array, or tests an index."""
+    nodes = (node for each in statements((stmt,)) for expr in traversal.accessed(each) for node in traversal.nodes(expr))
+    return any(
+        isinstance(node, syntax.Subscript)
+        and not node.inside
+        or isinstance(node, syntax.Call)
+        and node.function == "position"
+        and len(node.args) > 1
+        for node in nodes
+    )
 
 
 def _is_two(expr: Expr) -> bool:

@@ -11,7 +11,7 @@ import dataclasses
 
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder
-from polyml.frontend.arrays.views import Elements, Point, any_point, element, is_truth, require_equal, require_inside
+from polyml.frontend.arrays.views import Elements, Point, any_point, element, inside, is_truth, require_equal
 from polyml.frontend.syntax import Expr, Stmt
 
 
@@ -48,7 +48,7 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
     if any(builder.may_be_one(n.array, base.storage) for n in traversal.nodes(mask.sample) if isinstance(n, syntax.Subscript)):
         mask = builder.memory(mask, "_mask", stmt.loc)
     if not isinstance(value, Elements):
-        require_inside(value, builder.require)
+        value = inside(value, builder.require)
     if _reads_what_changes(builder, value, base):
         value = builder.held(value, stmt.loc)
 

@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence, Set
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder
 from polyml.frontend.arrays.shapes import Extent, Linear
-from polyml.frontend.arrays.views import Elements, Point, Requires
+from polyml.frontend.arrays.tested_indices import Requirements
+from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.syntax import Expr
 
 
 def overwritten_reads(
-    value: Expr, lvalue: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], require: Requires
+    value: Expr, lvalue: syntax.Subscript, point: Point, shape: tuple[Extent, ...], aliased: Set[str], require: Requirements
 ) -> list[syntax.Subscript]:
     """Returns the elements that a loop which stores the elements of an array may read after it has overwritten them.
 

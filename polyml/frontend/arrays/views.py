@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
+from polyml.frontend.arrays.tested_indices import Requirements, clipped, position
 from polyml.frontend.elementwise_functions import COMPARISONS, TESTS
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
 Point = tuple[Expr, ...]
-Requires = Callable[[Expr, str, "Loc | None"], None]  # called with (condition, what is so in other calls, place)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
     return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)
 
 
-def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc: Loc | None) -> tuple[Extent, ...]:
+def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requirements, loc: Loc | None) -> tuple[Extent, ...]:
     """Returns the shape of an elementwise operation on operands of these shapes.
 
     Sizes that are not the same expression are required to be equal: calls in which they are not run as plain Python, which
@@ -95,7 +95,7 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requires, loc
     return tuple(result)
 
 
-def require_equal(one: Extent, other: Extent, otherwise: str, require: Requires, loc: Loc | None) -> None:
+def require_equal(one: Extent, other: Extent, otherwise: str, require: Requirements, loc: Loc | None) -> None:
     """Requires two dimensions to have the same size, where it is not known that they do.
 
     otherwise: a description of the calls in which they do not, for messages
@@ -118,7 +118,7 @@ def element(value: Expr | Elements, point: Point) -> Expr:
     return value.at(projected(point, value.shape)) if isinstance(value, Elements) else value
 
 
-def subscripted(base: Elements, indices: Sequence, require: Requires, loc: Loc | None) -> Elements:
+def subscripted(base: Elements, indices: Sequence, require: Requirements, loc: Loc | None) -> Elements:
     """Returns base[indices] as an array.
 
     indices: numbers, slices, None, ... and arrays of integers; there may be fewer than dimensions
@@ -137,13 +137,13 @@ def subscripted(base: Elements, indices: Sequence, require: Requires, loc: Loc |
         extent = base.shape[dim]
         dim += 1
         if isinstance(index, syntax.Slice):
-            part = sliced(extent, index)
+            part = clipped(extent, index, require, loc) if require.tests(loc) else sliced(extent, index)
             for condition, what in part.conditions:
                 require(condition, what, loc)
             pick.append(_along(len(shape), part.first, part.step))
             shape.append(part.extent)
             continue
-        pick.append(_always(_fixed(index, extent, require, loc)))
+        pick.append(_always(_fixed(index, extent, dim - 1, require, loc)))
     return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage)
 
 
@@ -157,7 +157,7 @@ def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> lis
     return [dim for dim, index in enumerate(given) if isinstance(index, Elements)]
 
 
-def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | None) -> Elements:
+def _gathered(base: Elements, taken: Sequence, require: Requirements, loc: Loc | None) -> Elements:
     """Returns base[taken] with arrays among the indices, which broadcast together with the numbers among them.
 
     Where these arrays and numbers are next to each other, their broadcast dimensions stand in the result at their place; else
@@ -177,7 +177,9 @@ def _gathered(base: Elements, taken: Sequence, require: Requires, loc: Loc | Non
     start = chosen[0] if side_by_side else 0
     shape = [plain.shape[k] for k in out]
     numbers = {
-        dim: _fixed(taken[k], base.shape[dim], require, loc) for k, dim in zip(chosen, own) if not isinstance(taken[k], Elements)
+        dim: _fixed(taken[k], base.shape[dim], dim, require, loc)
+        for k, dim in zip(chosen, own)
+        if not isinstance(taken[k], Elements)
     }
 
     def at(point: Point) -> Expr:
@@ -222,12 +224,15 @@ def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
     return index
 
 
-def _fixed(index: Expr, extent: Extent, require: Requires, loc: Loc | None) -> Expr:
+def _fixed(index: Expr, extent: Extent, dim: int, require: Requirements, loc: Loc | None) -> Expr:
     """Returns a subscript counted from the start of its dimension, where a negative constant counts from the end.
 
     extent: that of the dimension
+    dim: its number
     require: is called with the condition that the subscript is inside; other calls run as plain Python, which raises
     """
+    if require.tests(loc):
+        return position(index, extent, dim, require, loc)
     value = Linear.of(index)
     outside = "a subscript outside its array"
     if value.is_constant and value.constant < 0:
@@ -333,24 +338,27 @@ def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[E
 
 
 def elementwise(
-    operands: Sequence[Expr | Elements], make: Callable[..., Expr], require: Requires, loc: Loc | None
+    operands: Sequence[Expr | Elements], make: Callable[..., Expr], require: Requirements, loc: Loc | None
 ) -> Expr | Elements:
     """Returns the array of make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
 
     Elements of arrays among the operands are required to be inside their arrays, also where the shape is empty: Python raises then.
     """
-    for operand in operands:
-        if not isinstance(operand, Elements):
-            require_inside(operand, require)
+    operands = [o if isinstance(o, Elements) else inside(o, require) for o in operands]
     shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], require, loc)
     if not shape:
         return make(*(element(operand, ()) for operand in operands))
     return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
 
 
-def require_inside(number: Expr, require: Requires) -> None:
-    """Requires the subscripts of every array element that the expression `number` reads to be inside that array."""
+def inside(number: Expr, require: Requirements) -> Expr:
+    """Returns a number, and requires the subscripts of every array element that it reads to be inside that array.
+
+    Where data decide them, the number is computed at once, which tests them.
+    """
     outside = "a subscript outside its array"
+    if any(isinstance(n, syntax.Subscript) and not n.inside and require.tests(n.loc) for n in traversal.nodes(number)):
+        return require.held(number, number.loc)
     for read in traversal.nodes(number):
         if not isinstance(read, syntax.Subscript) or read.inside:
             continue
@@ -359,6 +367,7 @@ def require_inside(number: Expr, require: Requires) -> None:
             require(syntax.Compare("<", index, size), outside, read.loc)
             if not (isinstance(index, syntax.Const) and index.value >= 0):
                 require(syntax.Compare(">=", index, syntax.Unary("-", size)), outside, read.loc)
+    return number
 
 
 def is_truth(expr: Expr, truths: Set[str]) -> bool:

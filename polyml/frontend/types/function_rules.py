@@ -55,6 +55,13 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
             notes = ["accepted: an int, or int(x)"]
             raise PolymlTypeError(f"a bound of range must be an integer, not {args[0]}", loc=expr.loc, notes=notes)
         return TypedValue(converted(args[0], PYINT), of_type(PYINT))
+    if expr.function == "position":
+        if not all(k.is_integer for k in args[0].types):
+            notes = ["accepted: an int, or int(x)"]
+            raise PolymlTypeError(f"a subscript must be an integer, not {args[0]}", loc=expr.loc, notes=notes)
+        integers = tuple(converted(each, PYINT) for each in args)
+        counted = dataclasses.replace(expr, args=integers, dtype=PYINT)
+        return TypedValue(counted if len(args) > 1 else integers[0], of_type(PYINT))
     if expr.function == "inexact":
         is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # NumPy's rules do not know bfloat16
         return args[0] if is_inexact else TypedValue(converted(args[0], F64), of_type(F64))

@@ -51,15 +51,19 @@ from polyml.frontend.types.type_sets import (
     storage_of,
 )
 from polyml.pass_manager import apply
+from polyml.source import Loc
 
 
-def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
+def infer(
+    kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False, tested: frozenset[Loc] | None = None
+) -> syntax.Kernel:
     """Returns the kernel for arguments of these types, typed throughout, its array expressions as loops over elements.
 
         A[i] = A[i] + 1   ->   A[i] = A[i] + Cast(1, f32), for A of f32
 
     types: one per parameter
     aliased: whether arguments may share memory
+    tested: where indices are tested as the program runs, see `lower.lowered`
     Raises PolymlTypeError or PolymlOverflowError, with the place and what would be accepted.
     """
     if len(types) != len(kernel.params):
@@ -68,7 +72,7 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = Fa
             f"{kernel.name} takes {len(kernel.params)} arguments, not {len(types)}",
             notes=[f"accepted: {kernel.name}({names})"],
         )
-    elementwise = apply(lower.lowered, kernel, types, aliased=aliased)
+    elementwise = apply(lower.lowered, kernel, types, aliased=aliased, tested=tested)
     return _KernelInference(apply(live_ranges.split, elementwise), tuple(types)).kernel()
 
 

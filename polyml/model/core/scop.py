@@ -236,6 +236,17 @@ def division_failure(quotient: syntax.Binary) -> Failure:
     return Failure("zero", quotient.loc.text if quotient.loc is not None else quotient.op, loc=quotient.loc)
 
 
+def position_failure(tested: syntax.Call) -> Failure:
+    """Returns the failure of the index of a row, or another part of an array, that is tested in a region."""
+    dim = tested.args[2]
+    return Failure(
+        "index",
+        tested.loc.text if tested.loc is not None else "an index",
+        dim=dim.value if isinstance(dim, syntax.Const) else 0,
+        loc=tested.loc,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scop:
     """A Scop is a kernel as statements, arrays, parameters, checks and an order of the instances.
@@ -285,6 +296,8 @@ class Scop:
         for node in (node for region in regions for node in region.expressions):
             if isinstance(node, syntax.Subscript) and not node.inside:
                 found |= dict.fromkeys(self.failure(node, dim) for dim in range(len(node.indices)))
+            if isinstance(node, syntax.Call) and node.function == "position":
+                found[position_failure(node)] = None
             if isinstance(node, syntax.Binary) and node.op in ("//", "%") and node.dtype == PYINT:
                 found[division_failure(node)] = None
         raised = (stmt for region in regions for stmt in statements(region.body) if isinstance(stmt, syntax.Raise))

@@ -61,6 +61,8 @@ class ValueResolver:
             return Integer(self._declared.size(expr.array, expr.dim), dtype=expr.dtype)
         if isinstance(expr, syntax.Subscript):
             return self._read(expr)
+        if isinstance(expr, syntax.Call) and expr.function == "position":
+            raise NotAffineError("a subscript is tested as the program runs", loc=expr.loc, notes=[BOUND_NOTE], code="PML-F030")
         operands = tuple(self.value(child) for child in children(expr))
         return folded(expr, operands) or widened(with_children(expr, operands))
 
@@ -104,7 +106,7 @@ class ValueResolver:
         if isinstance(here, Affine):
             return Integer(here, dtype=expr.dtype)
         if isinstance(here, Read):
-            return here
+            return here if here.dtype == expr.dtype else syntax.Cast(here, expr.dtype, True, dtype=expr.dtype, loc=expr.loc)
         if here is not None:
             return Truth(here, dtype=expr.dtype)
         declared = self._declared

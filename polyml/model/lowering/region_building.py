@@ -34,8 +34,15 @@ class Allocator(Protocol):
     def __call__(self, stmt: syntax.Alloc) -> tuple[str, tuple[Affine, ...]]: ...
 
 
-def _refuse(stmt: syntax.Require) -> None:
-    raise NotAffineError(f"whether there is {stmt.what} depends on data", loc=stmt.loc, code="PML-F030")
+class DataRequirement(NotAffineError):
+    """The error that conditions for calls cannot be tested at entry, since data decide them.
+
+    places: where the text asks for them
+    """
+
+    def __init__(self, refused: Sequence[syntax.Require]):
+        super().__init__(f"whether there is {refused[0].what} depends on data", loc=refused[0].loc, code="PML-F030")
+        self.places = frozenset(stmt.loc for stmt in refused if stmt.loc is not None)
 
 
 _OF_SIZES = (syntax.Shape, syntax.Const, syntax.Compare, syntax.Logical, syntax.Binary, syntax.Unary)
@@ -55,7 +62,7 @@ class Outside:
     values: Mapping[str, Affine]
     mentions: Mapping[str, int]
     allocate: Allocator
-    require: Callable[[syntax.Require], None] = _refuse
+    require: Callable[[syntax.Require], None] | None = None
     is_once: bool = False
 
 
@@ -171,6 +178,7 @@ class _RegionBuilder:
         self._own = {name for name, count in own.items() if outside.mentions[name] == count and name not in declared.argument_names}
         self._numbers: dict[str, DType] = {}
         self._accesses: dict[RegionAccess, None] = {}
+        self._refused: list[syntax.Require] = []
 
     def region(self, body: Sequence[Stmt]) -> Region:
         """Returns the region."""
@@ -184,6 +192,8 @@ class _RegionBuilder:
         made = self._block(tuple(body))
         for name in begun.values():  # others read them behind the region
             made += (syntax.Assign(self._scalar(name, writes=True), name, loc=name.loc),)
+        if self._refused:
+            raise DataRequirement(self._refused)
         return Region(made, tuple(self._numbers.items()), tuple(self._accesses), dtype=PYINT)
 
     def _begun(self, body: Sequence[Stmt]) -> dict[str, syntax.Name]:
@@ -208,11 +218,12 @@ class _RegionBuilder:
                 return self._alloc(stmt)
             case syntax.Require() if self._holds(stmt.condition):
                 return ()
-            case syntax.Require() if all(map(self._is_of_sizes, traversal.nodes(stmt.condition))):
-                self._outside.require(stmt)
-                return ()
             case syntax.Require():
-                _refuse(stmt)
+                if self._outside.require is None or not all(map(self._is_of_sizes, traversal.nodes(stmt.condition))):
+                    self._refused.append(stmt)
+                else:
+                    self._outside.require(stmt)
+                return ()
         if isinstance(stmt, syntax.For):
             self._numbers[stmt.var] = PYINT
         return (traversal.with_bodies(traversal.map_reads(stmt, self._value), self._block),)

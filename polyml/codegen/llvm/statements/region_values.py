@@ -17,9 +17,9 @@ from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operan
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax, traversal
-from polyml.model.core.call_interface import TOLD, Status
+from polyml.model.core.call_interface import TOLD, Failure, Status
 from polyml.model.core.nest import Integer
-from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure
+from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure, position_failure
 from polyml.quasi_affine.affine import Affine
 
 _AHEAD = 4096  # bytes, by which elements are prefetched: the best of 1,024 to 8,192 on Zen 5
@@ -152,13 +152,22 @@ class RegionValues(ExpressionEmitter):
 
     def _position(self, e: syntax.Subscript, dim: int, extent: Affine) -> str:
         """Emits an index, with a test that an element has it, and returns it counted from 0."""
-        body, fn, index = self._body, self._body.fn, e.indices[dim]
+        body, index = self._body, e.indices[dim]
         if (id(e), dim) in self.fixed:
             return self.fixed[id(e), dim]
         if e.inside or (id(e), dim) in self.safe:
             return self.unchecked(index)
+        return self._tested(index, body.integer(extent), body.scop.failure(e, dim))
+
+    def _tested(self, index: syntax.Expr, size: str, failure: Failure) -> str:
+        """Emits an index with a test that a dimension of this size has it, and returns it counted from 0.
+
+        size: an SSA name
+        failure: what the caller is told where it has not
+        """
+        body, fn = self._body, self._body.fn
         value, least = self.of(index).ssa, self.integers.of(index)[0]
-        size, fine, wrong = body.integer(extent), fn.block("inside"), fn.block("outside")
+        fine, wrong = fn.block("inside"), fn.block("outside")
         is_inside, counted = fn.emit(f"icmp ult i64 {value}, {size}"), value
         if least >= 0:
             fn.branch(is_inside, fine, wrong)
@@ -171,7 +180,7 @@ class RegionValues(ExpressionEmitter):
             counted = fn.name()
             fine.phis.append(f"{counted} = phi i64 [ {value}, %{before.label} ], [ {from_end}, %{other.label} ]")
         fn.current = wrong
-        site = body.module.failure(body.scop.failure(e, dim))
+        site = body.module.failure(failure)
         told = value
         for name, most in (("smax", -TOLD), ("smin", TOLD)):
             body.declared.setdefault(f"llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
@@ -263,6 +272,8 @@ class RegionValues(ExpressionEmitter):
             return self._linear(e, *found)
         if isinstance(e, ScalarArg):
             return self._number(e)
+        if isinstance(e, syntax.Call) and e.function == "position":
+            return SsaValue(self._tested(e.args[0], self.of(e.args[1]).ssa, position_failure(e)), PYINT)
         if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
             left, right = self.of(e.left), self.of(e.right)
             self._not_zero(e, right)
