@@ -17,13 +17,21 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
     Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
     array is meant, and NotAffineError where it may see one of several arrays.
     """
-    body = _array_updates(_named_allocations(body, {param.name for param in params}))
-    resolver = _Resolver(params, body)
-    return resolver.body(body, resolver.flow.start)
+    several: set[str] = set()
+    while True:
+        named = _array_updates(_named_allocations(body, {param.name for param in params}, several))
+        resolver = _Resolver(params, named)
+        try:
+            return resolver.body(named, resolver.flow.start)
+        except NotAffineError:
+            if resolver.several <= several:
+                raise
+            several |= resolver.several
 
 
-def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
-    """Returns the statements with `T.new = zeros(N); T = T.new` for each `T = zeros(N)` where T is also bound by assignments.
+def _named_allocations(body: Sequence[Stmt], parameters: set[str], several: set[str]) -> tuple[Stmt, ...]:
+    """Returns the statements with `T.new = zeros(N); T = T.new` for each `T = zeros(N)` where T is also bound by assignments, or is
+    one of `several`.
 
     T then is a name that is bound to arrays, and the allocated array has a name of its own, an unused one such as T.1.
     """
@@ -32,6 +40,7 @@ def _named_allocations(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt
         for s in statements(body)
         if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and not s.in_place
     }
+    bound |= several
     taken = {s.name for s in statements(body) if isinstance(s, syntax.Alloc)} | bound | parameters
 
     def named(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -74,8 +83,14 @@ def _array_updates(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
 
 
 class _Resolver:
+    """A _Resolver renames the arrays of one kernel.
+
+    several: the names that may be one of several allocated arrays where they are read
+    """
+
     def __init__(self, params: Sequence[syntax.Param], body: Sequence[Stmt]):
         self.flow = reaching_definitions.ReachingDefinitions(params)
+        self.several: set[str] = set()
         parameters = {param.name for param in params}
         numbers = set()
         for stmt in statements(body):
@@ -129,6 +144,7 @@ class _Resolver:
                 )
             return name
         if len(definitions) > 1:
+            self.several.add(name)
             raise NotAffineError(
                 f"`{name}` may be one of {len(definitions)} arrays here",
                 loc=node.loc,

@@ -141,6 +141,7 @@ class Call(Expr):
     square of the absolute value), least and greatest (the limits of the operand's type), and matmul and einsum, which only stand for a
     type.
 
+    element_type(A[0], x), the condition of a Require, is true; it says that the elements of A have the type of x.
     position(i, size, dim) is a subscript of dimension number `dim`, which has that size, counted from its start; it raises IndexError.
 
     In typed kernels there is no pow, but a Binary "**", and no fabs, but abs; the functions of `elementwise_functions.OPERATORS`

@@ -58,6 +58,8 @@ class LoopBuilder(ABC):
     taken: the names that are in use
     out: the statements of the block that is lowered now
     require: gets the conditions under which what is lowered is right
+    ways: by label of a Block around, what names stand for where control leaves it
+    ended: whether control never comes to where the block that is lowered now goes on
     """
 
     def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool, tested: frozenset[Loc] | None):
@@ -92,6 +94,8 @@ class LoopBuilder(ABC):
         self._loop_variables: list[str] = []  # those of the loops around, outermost first
         self._counter = 0
         self._whiles = 0  # how many loops that data end are around
+        self.ways: dict[str, list[dict[str, Elements | Uncertain]]] = {}
+        self.ended = False
         self.require = Requirements(self._require, self.held_number, self._never_changes, tested)
 
     @property
@@ -119,10 +123,12 @@ class LoopBuilder(ABC):
     def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:
         """Returns what `lower()` returns; where it raises NotAffineError, undoes what it did to this builder and returns None."""
         arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._required), len(self.out)
+        ways = {label: len(found) for label, found in self.ways.items()}
         try:
             return lower()
         except NotAffineError:
-            self.arrays, self._required = arrays, needed
+            self.arrays, self._required, self.ended = arrays, needed, False
+            self.ways = {label: self.ways[label][:count] for label, count in ways.items()}
             del self.out[length:]
             return None
         finally:
@@ -135,13 +141,12 @@ class LoopBuilder(ABC):
         """
         return array.whole and array.storage not in self._params | self._possibly_viewed
 
-    def is_read(self, name: str) -> bool:
-        """Returns whether the kernel uses a name of an array.
+    def is_read(self, name: str, known: Elements | Uncertain) -> bool:
+        """Returns whether the kernel uses a name of an array. known: what it stands for
 
         The statement `T = T.new`, by which T becomes a name of the array that was allocated as T.new, does not count as a use of
         T.new.
         """
-        known = self.arrays[name]
         return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
     def may_be_one(self, array: str, other: str) -> bool:

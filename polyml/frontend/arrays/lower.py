@@ -114,6 +114,11 @@ class Lowering(LoopBuilder):
                 self._return(stmt)
             case syntax.Require():
                 self.out.append(dataclasses.replace(stmt, condition=self.number(stmt.condition)))
+            case syntax.Leave() | syntax.Raise():
+                if isinstance(stmt, syntax.Leave):
+                    self.ways.setdefault(stmt.label, []).append(dict(self.arrays))
+                self.ended = True
+                self.out.append(stmt)
             case _:
                 self.out.append(stmt)
 
@@ -130,6 +135,7 @@ class Lowering(LoopBuilder):
         body, before = (self.iteration(stmt), before) if kept is None else kept
         self.out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
         self._merge(before, "in a loop")
+        self.ended = False
 
     def _while(self, stmt: syntax.While) -> None:
         before = dict(self.arrays)
@@ -143,6 +149,7 @@ class Lowering(LoopBuilder):
             self._whiles -= 1
         self.out.append(made)
         self._merge(before, "in a loop")
+        self.ended = made.condition == syntax.Const(True)
 
     def _tested(self, condition: Expr) -> Expr:
         """Returns the condition of a While lowered. Raises NotAffineError where that needs statements before it: the condition is
@@ -158,12 +165,21 @@ class Lowering(LoopBuilder):
         return made
 
     def _labelled(self, stmt: syntax.Block) -> None:
+        self.ways[stmt.label] = []
         try:
             made = dataclasses.replace(stmt, body=self.block(stmt.body))
         except NotAffineError as problem:
             raise _inside(stmt, problem) from None
+        paths = self.ways.pop(stmt.label) + ([] if self.ended else [self.arrays])
+        self._join(paths, made, "on one of several ways through the function")
+
+    def _join(self, paths: Sequence[dict[str, Elements | Uncertain]], made: Stmt, where: str) -> None:
+        """Adds a statement that several paths go through, and joins what the names stand for at their ends."""
+        self.ended = not paths
+        if paths:
+            self.arrays = dict(paths[0])
+            made = rebinding.join(self, paths, made, where)
         self.out.append(made)
-        self._forget_rebound(stmt.body, "on one of several ways through the function")
 
     def _forget_rebound(self, body: Sequence[Stmt], when: str) -> None:
         """Marks the arrays' names that a block binds as uncertain. when: how a message says when they are bound."""
@@ -180,12 +196,14 @@ class Lowering(LoopBuilder):
 
     def _if(self, stmt: syntax.If) -> None:
         condition = self.number(stmt.condition)
-        before = dict(self.arrays)
-        then = self.block(stmt.then)
-        after, self.arrays = self.arrays, dict(before)
-        orelse = self.block(stmt.orelse)
-        self._merge(after, "under a condition")
-        self.out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
+        before, paths, bodies = self.arrays, [], []
+        for body in (stmt.then, stmt.orelse):
+            self.arrays, self.ended = dict(before), False
+            bodies.append(self.block(body))
+            paths += [] if self.ended else [self.arrays]
+        made = dataclasses.replace(stmt, condition=condition, then=bodies[0], orelse=bodies[1])
+        self.arrays = before
+        self._join(paths, made, "under a condition")
 
     def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
         """Joins two ways through the program: marks as uncertain the names that stand for another array in `other` than in

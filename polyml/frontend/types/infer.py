@@ -34,7 +34,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from polyml.dtypes import I64, PYINT, DType
+from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.errors import NotAffineError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import live_ranges, syntax, traversal
 from polyml.frontend.arrays import lower
@@ -141,6 +141,8 @@ class _KernelInference(ExpressionInference):
                 return dataclasses.replace(stmt, target=place, value=typed, in_place=False, whole=False, same_type=False)
             case syntax.Alloc():
                 return self._alloc(stmt)
+            case syntax.Require(condition=syntax.Call(function="element_type") as typed):
+                return dataclasses.replace(stmt, condition=self._with_element_type(typed))
             case syntax.Require():
                 return dataclasses.replace(stmt, condition=self.condition(stmt.condition))
             case syntax.Return():
@@ -156,6 +158,25 @@ class _KernelInference(ExpressionInference):
         if dtype is None:
             raise self.numbers.no_common_type(name, stmt.loc)
         return dataclasses.replace(stmt, target=dataclasses.replace(target, dtype=dtype), value=widened(value, dtype))
+
+    def _with_element_type(self, expr: syntax.Call) -> syntax.Expr:
+        """Gives an array, of which several paths make the elements, the type that one of them makes.
+
+        Raises NotAffineError where another one makes elements of another type.
+        """
+        array, sample = expr.args
+        value = self.value(sample)
+        if value.known and isinstance(array, syntax.Subscript):
+            element = rules.element_type(syntax.TypeOf(sample, loc=expr.loc), value)
+            known = self.arrays.setdefault(array.array, ArrayType(element, len(array.indices)))
+            if known.element != element:
+                raise NotAffineError(
+                    f"`{source_name(array.array)}` is an array of {known.element.numpy_name} or of {element.numpy_name}",
+                    loc=expr.loc,
+                    notes=["polyml compiles: a name for each array, or the same type on each path"],
+                    code="PML-F023",
+                )
+        return syntax.Const(True, dtype=BOOL)
 
     def _alloc(self, stmt: syntax.Alloc) -> syntax.Alloc:
         shape = self._shape(stmt)
