@@ -20,7 +20,7 @@ import numpy as np
 
 from polyml import config
 from polyml.api.calls import constants
-from polyml.api.calls.call_arguments import exact_types, for_python, originals, types_of
+from polyml.api.calls.call_arguments import for_python, originals, types_of
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python, may_be_refused
 from polyml.api.calls.sparse_calls import NotCompiled, SparseCalls
@@ -236,7 +236,7 @@ class Kernel(Explorable, Explained, Reported):
         wanted = Request(types, layouts, options, found)
         chosen = self._specialised(wanted, given)
         if isinstance(chosen.reason, SizesNeeded):
-            chosen = self._specialised(replace(wanted, types=exact_types(given)), given)
+            chosen = self._for_values(wanted, given)
         self._last = chosen
         artifact = chosen.artifact
         if artifact is None:

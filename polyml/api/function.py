@@ -105,7 +105,9 @@ class KernelFunction:
                     parsed = self._parsed()
                 from polyml.pipeline import compile as pipeline
 
-                request = pipeline.CompileRequest(wanted.types, wanted.layouts, options, wanted.aliased, wanted.sizes)
+                request = pipeline.CompileRequest(
+                    wanted.types, wanted.layouts, options, wanted.aliased, wanted.sizes, general=wanted.general
+                )
                 return pipeline.compile(parsed, request, schedules=schedules, given=self._given)
 
         compiled = self._compiling(made)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyml import interrupts
 from polyml.api.calls import constants
+from polyml.api.calls.call_arguments import exact_types
 from polyml.api.calls.specialisation import Request, Specialisation, take_kept, timed
 from polyml.api.compiling import simpler_forms
 from polyml.api.explaining import words
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 LEDGER = 1_000  # forms that are remembered in the ledger
 SPECIALISATIONS = 64  # forms of one kernel at most; the one made first goes first
+VALUED = 3  # forms for known sizes and integer arguments, after which other ones get a form for all of them if there can be one
 
 
 class Specialised(KernelFunction):
@@ -52,6 +54,7 @@ class Specialised(KernelFunction):
         self._specialisations: dict[tuple, Specialisation] = {}
         self._ledger: list[CompiledForm] = []
         self._entries: weakref.WeakKeyDictionary[Specialisation, CompiledForm] = weakref.WeakKeyDictionary()
+        self._valued: dict[tuple, set[tuple]] = {}  # the types with values for which there are forms, by those without
         self._forms: dict[tuple, dict[tuple | None, Sizes]] = {}  # the sizes for which there are any, by their limits
 
     def _renew_lock(self) -> None:
@@ -97,6 +100,23 @@ class Specialised(KernelFunction):
         elif not all(a.holds(extents) for a in chosen.made.relations):
             return self._form(replace(wanted, sizes=replace(forms[sizes.limits], others=chosen.made.relations)))
         return chosen
+
+    def _for_values(self, wanted: Request, given: tuple[CallArgument, ...]) -> Specialisation:
+        """Returns the compiled form for arguments whose sizes and integers have to be known, made now where there is none.
+
+        The first calls get a form for just their values. Calls with others get one for all values, in regions, if there can be one.
+
+        wanted: a request without values, which is refused.
+        """
+        types = exact_types(given)
+        known = self._valued.setdefault(wanted.key, set())
+        if types not in known and len(known) >= VALUED:
+            general = self._specialised(replace(wanted, general=True), given)
+            if general.artifact is not None:
+                return general
+        if len(known) < SPECIALISATIONS:
+            known.add(types)
+        return self._specialised(replace(wanted, types=types), given)
 
     def _form(self, wanted: Request) -> Specialisation:
         """Returns the compiled form for a request, made now where there is none."""
@@ -173,7 +193,7 @@ class Specialised(KernelFunction):
         with timed(timings, "cache"):
             schedule = "" if self._given is None else self._given.text()
             outside = "\n".join((captured.content, *([constants.content(self._constants)] if self._constants else ())))
-            inputs = CodeInputs(outside, wanted.types, wanted.layouts, options, wanted.aliased, schedule)
+            inputs = CodeInputs(outside, wanted.types, wanted.layouts, options, wanted.aliased, schedule, general=wanted.general)
             return _CacheEntry(cache, cache_key.content_key(self.py_func, inputs))
 
     def _compiled_somehow(self, made: Specialisation, place: _CacheEntry) -> None:

@@ -39,7 +39,8 @@ from polyml.pipeline.dumps import dumps
 from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled, with_regions
+from polyml.pipeline.region_model import with_regions
+from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.runtime.storage.artifact import Artifact, ResultArray
 from polyml.runtime.storage.disk_cache import Cache
@@ -160,7 +161,7 @@ def compile(
     with dumps(options, kernel.name, runner.made):
         alike = wanted.alike and given is None
         transform = (given is not None or options.schedule == "auto") and not aliased
-        request = ModelRequest(options, aliased, transform, of_sizes, wanted.machine, alike)
+        request = ModelRequest(options, aliased, transform, of_sizes, wanted.machine, alike, general=wanted.general)
         model = (
             with_regions(kernel, wanted.types, request, runner)
             if given is None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from math import prod
 
 from polyml.config import Options
 from polyml.dtypes import F16
-from polyml.errors import NotAffineError, SizesNeeded
+from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.algebra.rewrite import Rewritten
 from polyml.frontend.types.infer import infer
@@ -19,7 +17,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
-from polyml.model.lowering.region_building import PLAIN_LOOPS, DataRequirement, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
+from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
@@ -27,11 +25,9 @@ from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import extents_of, extents_of_parameters, typical_sizes
 from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
-from polyml.schedule.affine.source_threads import in_order, sequential_loops
 from polyml.source import Loc
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
-REPEATED_ELEMENTS = 2**16  # of the largest array: loops over more, again and again, are lifted out of regions
 BLOCK_OPERATIONS = 500_000  # and for the dependences of sums in blocks of columns
 COMPARED_PAIRS = 20_000  # pairs of statements of a nest that share arrays: more take isl over two seconds
 
@@ -47,6 +43,7 @@ class CompileRequest:
     sizes: the sizes of the call, by which tiles are chosen; None: the code is for all sizes alike.
     machine: the processor that the code is for.
     alike: whether sizes that are equal in the call may be taken to be equal before there is a schedule.
+    general: whether what is affine only for known sizes and integer arguments becomes regions, for all of them.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -56,6 +53,7 @@ class CompileRequest:
     sizes: Sizes | None = None
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = True
+    general: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,7 @@ class ModelRequest:
     regions: whether what is not affine becomes regions.
     around: what becomes of loops that have regions inside.
     tested: where indices and slices are tested as the program runs; None: nowhere, there are no regions.
+    general: whether what is affine only for known sizes and integer arguments is not affine.
     """
 
     options: Options
@@ -82,6 +81,7 @@ class ModelRequest:
     regions: bool = False
     around: LoopsAround = PLAIN_LOOPS
     tested: frozenset[Loc] | None = None
+    general: bool = False
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:
@@ -122,86 +122,6 @@ class Model:
     unknown: str = ""
     notes: tuple[str, ...] = ()
     chosen_by_sizes: bool = False
-
-
-def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
-    """Returns the model of a kernel for these argument types, in which what is not affine are regions.
-
-    Raises NotAffineError for what no region has, and where plain Python, which runs affine loops compiled, is expected to be faster.
-    """
-    try:
-        return modelled(kernel, types, wanted, runner)
-    except SizesNeeded:
-        raise
-    except NotAffineError as problem:
-        model, wanted = _with_tests(kernel, types, wanted, runner, problem)
-        repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
-        if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
-            raise
-    with_loops = partial(_with_loops, kernel, types, wanted, runner)
-    around, notes = _loops_around(model, wanted, with_loops)
-    model = with_loops(around) if around.sequential or around.divided else model
-    return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
-
-
-def _with_tests(
-    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, problem: NotAffineError
-) -> tuple[Model, ModelRequest]:
-    """Returns the model of a kernel with regions, and the request for it, in which indices and slices are tested as the program runs
-    where nothing is known of them before. Raises `problem` where there is no such model.
-    """
-    tested = frozenset[Loc]()
-    while True:
-        wanted = replace(wanted, regions=True, tested=tested)
-        try:
-            return modelled(kernel, types, wanted, runner), wanted
-        except SizesNeeded:
-            raise
-        except DataRequirement as found:
-            if found.places <= tested:
-                raise problem from None
-            tested |= found.places
-        except NotAffineError:
-            raise problem from None
-
-
-def _with_loops(
-    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, around: LoopsAround
-) -> Model:
-    """Returns the model of a kernel with regions. around: what becomes of loops that have regions inside"""
-    return modelled(kernel, types, replace(wanted, around=around), runner)
-
-
-def _loops_around(
-    model: Model, wanted: ModelRequest, with_loops: Callable[[LoopsAround], Model]
-) -> tuple[LoopsAround, tuple[str, ...]]:
-    """Returns what becomes of the loops around regions, and notes on those that run in order.
-
-    A loop stays one of the model where it goes to threads, or where loops inside of it do once it is divided. Others become a part
-    of the regions in them.
-    """
-    places = _sequential(model, wanted)
-    divided = frozenset[Loc]()
-    if any(has_loops(s) and s.loops[0] in places for s in model.scop.statements.values()):
-        try:
-            parts = with_loops(LoopsAround(divided=places))
-        except NotAffineError:  # of what affects one region alone
-            parts = model
-        left = _sequential(parts, wanted)
-        if not places <= left:
-            places, divided, model = left, places - left, parts
-    return LoopsAround(places, divided), in_order(model.scop, places)
-
-
-def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:
-    """Returns the places of loops around regions of which no loop may go to threads."""
-    return sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
-
-
-def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:
-    """Returns how many elements the largest array of the call has; 0 where that is not known, or all arrays are small."""
-    extents = sizes.extents if isinstance(sizes, Sizes) else None
-    return max((prod(shape) for _, shape in extents or ()), default=0)
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:

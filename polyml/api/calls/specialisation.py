@@ -56,6 +56,7 @@ class Request:
     captured: the objects that the function's outside names are bound to; None: they do not matter.
     aliased: whether arguments share memory.
     sizes: the sizes for which the code is made; None: for all.
+    general: whether what is affine only for known sizes and integer arguments becomes regions, which serve all of them.
     """
 
     types: tuple[ArgType, ...]
@@ -64,12 +65,13 @@ class Request:
     captured: Captures | None = None
     aliased: bool = False
     sizes: Sizes | None = None
+    general: bool = False
 
     @property
     def key(self) -> tuple:
         """Returns a key that is the same for two requests where the same code serves both, apart from their sizes."""
         captured = None if self.captured is None else self.captured.content
-        return self.types, self.layouts, self.options.compile_key(), captured, self.aliased
+        return self.types, self.layouts, self.options.compile_key(), captured, self.aliased, self.general
 
 
 @dataclass(eq=False)

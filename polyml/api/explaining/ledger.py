@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from polyml.api.calls.specialisation import Request, Specialisation
 
 _HEADINGS = ("types", "sizes", "made", "why", "seconds", "from")
-FIRST, OVERLAP = "the first call", "arguments share memory"
+FIRST, OVERLAP, VALUES = (
+    "the first call",
+    "arguments share memory",
+    "more values of sizes and integers than have forms of their own",
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,8 @@ def why(wanted: Request, before: Sequence[Request]) -> str:
     same = [each for each in before if each.types == wanted.types and each.aliased == wanted.aliased]
     if not any(each.layouts == wanted.layouts for each in same):
         return "arrays with other strides"
+    if wanted.general and not any(each.general for each in same):
+        return VALUES
     same = [each for each in same if each.layouts == wanted.layouts]
     options = wanted.options.compile_key()
     if not any(each.options.compile_key() == options for each in same):

@@ -37,6 +37,7 @@ class CodeInputs:
     aliased: whether arguments may share memory.
     schedule: the text of a given schedule; "" where the compiler looks for one.
     language: the language of GPUs that the code is in; "" for machine code.
+    general: whether the code is for all values of arguments for which it would be faster if it were for one.
     """
 
     captured: str
@@ -46,6 +47,7 @@ class CodeInputs:
     aliased: bool
     schedule: str = ""
     language: str = ""
+    general: bool = False
 
 
 def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
@@ -61,7 +63,7 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
     parts = (
         function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), inputs.captured,
         " ".join(map(str, inputs.types)), " ".join(inputs.layouts), repr(astuple(inputs.options.compile_key())),
-        str(inputs.aliased), inputs.schedule, inputs.language, toolchain(),
+        str(inputs.aliased), inputs.schedule, inputs.language, str(inputs.general), toolchain(),
     )  # fmt: skip
     return _digest(parts)
 

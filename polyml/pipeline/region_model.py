@@ -1,0 +1,100 @@
+"""The model of a kernel in which what is not affine are regions: which loops stay loops of the model, and where indices are tested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from polyml.errors import NotAffineError, SizesNeeded
+from polyml.frontend import syntax
+from polyml.model.lowering.region_building import DataRequirement, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
+from polyml.pipeline.pass_runner import PassRunner
+from polyml.pipeline.stages import Model, ModelRequest, modelled
+from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.affine.source_threads import in_order, sequential_loops
+from polyml.source import Loc
+
+REPEATED_ELEMENTS = 2**16  # of the largest array: loops over more, again and again, are lifted out of regions
+
+
+def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:
+    """Returns the model of a kernel for these argument types, in which what is not affine are regions.
+
+    Raises NotAffineError for what no region has, and where plain Python, which runs affine loops compiled, is expected to be faster;
+    SizesNeeded where the kernel is affine for known sizes and integer arguments, unless one for all of them is wanted.
+    """
+    try:
+        return modelled(kernel, types, wanted, runner)
+    except NotAffineError as problem:
+        if isinstance(problem, SizesNeeded) and not wanted.general:
+            raise
+        model, wanted = _with_tests(kernel, types, wanted, runner, problem)
+        repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
+        if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+            raise
+    with_loops = partial(_with_loops, kernel, types, wanted, runner)
+    around, notes = _loops_around(model, wanted, with_loops)
+    model = with_loops(around) if around.sequential or around.divided else model
+    return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
+
+
+def _with_tests(
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, problem: NotAffineError
+) -> tuple[Model, ModelRequest]:
+    """Returns the model of a kernel with regions, and the request for it, in which indices and slices are tested as the program runs
+    where nothing is known of them before. Raises `problem` where there is no such model.
+    """
+    tested = frozenset[Loc]()
+    while True:
+        wanted = replace(wanted, regions=True, tested=tested)
+        try:
+            return modelled(kernel, types, wanted, runner), wanted
+        except SizesNeeded:
+            raise
+        except DataRequirement as found:
+            if found.places <= tested:
+                raise problem from None
+            tested |= found.places
+        except NotAffineError:
+            raise problem from None
+
+
+def _with_loops(
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, around: LoopsAround
+) -> Model:
+    """Returns the model of a kernel with regions. around: what becomes of loops that have regions inside"""
+    return modelled(kernel, types, replace(wanted, around=around), runner)
+
+
+def _loops_around(
+    model: Model, wanted: ModelRequest, with_loops: Callable[[LoopsAround], Model]
+) -> tuple[LoopsAround, tuple[str, ...]]:
+    """Returns what becomes of the loops around regions, and notes on those that run in order.
+
+    A loop stays one of the model where it goes to threads, or where loops inside of it do once it is divided. Others become a part
+    of the regions in them.
+    """
+    places = _sequential(model, wanted)
+    divided = frozenset[Loc]()
+    if any(has_loops(s) and s.loops[0] in places for s in model.scop.statements.values()):
+        try:
+            parts = with_loops(LoopsAround(divided=places))
+        except NotAffineError:  # of what affects one region alone
+            parts = model
+        left = _sequential(parts, wanted)
+        if not places <= left:
+            places, divided, model = left, places - left, parts
+    return LoopsAround(places, divided), in_order(model.scop, places)
+
+
+def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:
+    """Returns the places of loops around regions of which no loop may go to threads."""
+    return sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
+
+
+def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:
+    """Returns how many elements the largest array of the call has; 0 where that is not known, or all arrays are small."""
+    extents = sizes.extents if isinstance(sizes, Sizes) else None
+    return max((prod(shape) for _, shape in extents or ()), default=0)
