@@ -9,7 +9,7 @@ from math import prod
 from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
-from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, Ranges
+from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, LeavesRange, Ranges
 from polyml.codegen.costs.expression_costs import once_per_call
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
@@ -205,7 +205,8 @@ class Addresses:
         Raises LeavesRange if the value may not fit 64 bits.
         """
         if e.is_constant:
-            self.module.ranges.check(e)
+            if not -(2**63) <= e.constant < 2**63:
+                raise LeavesRange(f"{e} leaves 64 bits")
             return str(e.constant)
         depth = self.deepest(e.names)
         scope = self.scopes[depth]

@@ -8,7 +8,7 @@ from enum import Enum
 
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
-from polyml.frontend.constant_folding import constant
+from polyml.frontend.constant_folding import constant, large_integer
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
@@ -53,7 +53,7 @@ class ExpressionParser(TupleParser):
             case ast.BinOp(op=ast.MatMult(), left=left, right=right):
                 return syntax.Function("matmul", (self.expr(left), self.expr(right)), loc=loc)
             case ast.BinOp(op=op, left=left, right=right):
-                return syntax.Binary(BINARY[type(op)], self.expr(left), self.expr(right), loc=loc)
+                return large_integer(syntax.Binary(BINARY[type(op)], self.expr(left), self.expr(right), loc=loc))
             case ast.BoolOp():
                 return self._logical(node)
             case ast.Compare():
