@@ -19,6 +19,14 @@ def whole(A):
     return A.sum().item(), A[0].item()
 
 
+def by_name(A):
+    s = 0
+    for i in range(A.shape[0]):
+        a = A[i].item()
+        s = s + (a + 1)
+    return s
+
+
 def on_the_way(A, n):
     k = 0
     while k < 3 and A[k].item() > n:
@@ -40,6 +48,12 @@ def test_the_number_is_pythons(function, fp, dtype):
         assert (type(got), got) == (type(wanted), wanted)
         if isinstance(wanted, tuple):
             assert [*map(type, got)] == [*map(type, wanted)]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int16, np.uint8])
+def test_an_element_with_a_name_is_pythons(dtype):
+    A = np.arange(5).astype(dtype)
+    assert polyml.kernel(by_name, cache=False, fallback="error", on_defect="raise")(A) == by_name(A)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32])
