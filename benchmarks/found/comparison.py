@@ -10,6 +10,7 @@ from types import FunctionType
 import numpy as np
 
 from polyml.frontend.captures import python_function
+from polyml.reading.numba_signatures import signature_of
 
 _ROUNDING = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 """How far apart two sums may be that were added up in different orders, by the bytes of their numbers."""
@@ -33,7 +34,7 @@ def as_python(function: FunctionType, made: dict[FunctionType, FunctionType] | N
         called.__kwdefaults__ = function.__kwdefaults__
         made[function] = called
         for name in function.__code__.co_names:
-            inner = python_function(names.get(name))
+            inner = None if signature_of(names.get(name)) else python_function(names.get(name))
             if inner is not None and inner is not names[name]:
                 names[name] = as_python(inner, made)
     return made[function]

@@ -11,6 +11,7 @@ import numpy as np
 
 from polyml.frontend.captures import is_library, python_function
 from polyml.reading.function_source import definition_of
+from polyml.reading.numba_signatures import signature_of
 from polyml.runtime.calling.guards import captures
 
 
@@ -53,7 +54,7 @@ def _own_text(function: FunctionType, with_defaults: bool) -> str:
 
 def _bound(name: str, value: object) -> Iterator[str]:
     """Yields the text of statements that bind a name to a value; none for a value that a module's text cannot have."""
-    helper = python_function(value)
+    helper = None if signature_of(value) else python_function(value)
     if isinstance(value, ModuleType):
         yield f"import {value.__name__} as {name}"
     elif helper is not None:

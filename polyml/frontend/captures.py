@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
+from polyml.reading.numba_signatures import converts, signature_of
+
 
 class _Missing:
     def __repr__(self) -> str:
@@ -39,20 +41,13 @@ class Captured:
 def python_function(value: object) -> FunctionType | None:
     """Returns the Python function that `value` is, or that it was compiled from (its `py_func`).
 
-    None is returned for functions of libraries, for those that convert their arguments, and for everything else.
+    None is returned for functions of libraries, for those that convert to types that are not known, and for everything else. Of one
+    that converts as a signature says, `numba_signatures.signature_of` tells the types.
     """
     function = value if isinstance(value, FunctionType) else getattr(value, "py_func", None)
-    return None if not isinstance(function, FunctionType) or is_library(function) or converts(value) else function
-
-
-def converts(value: object) -> bool:
-    """Returns whether a function was compiled for types that its text does not say: numba's, with signatures or locals.
-
-    Its result is not what its Python function gives: with the signature "i4(i8[:])" it is rounded to 32 bits.
-    """
-    if not hasattr(value, "py_func"):
-        return False
-    return getattr(value, "_can_compile", True) is False or bool(getattr(value, "locals", None))
+    if not isinstance(function, FunctionType) or is_library(function):
+        return None
+    return function if not converts(value) or signature_of(value) is not None else None
 
 
 def in_python(value: object) -> object:

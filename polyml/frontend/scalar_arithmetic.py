@@ -156,6 +156,11 @@ def call(module: str, function: str, args: list) -> Any:
         return complex(*args)
     if function == "item":
         return args[0].item()
+    if function == "converted":
+        with np.errstate(all="ignore"):
+            return np.asarray(args[0]).astype(np.asarray(args[1]).dtype).item()
+    if function == "of_type":
+        return True
     if function == "index":
         return operator.index(args[0])
     if function == "position":

@@ -139,7 +139,8 @@ class Call(Expr):
     bfloat16 to float32), inexact (it converts integers to float64), index and position (they take an integer and give a Python int,
     position that of a subscript), item, norm (the
     square of the absolute value), least and greatest (the limits of the operand's type), and matmul and einsum, which only stand for a
-    type.
+    type. Two have an operand more, a NumPy scalar of which the type counts: converted (it converts as C does, and gives a number of
+    Python's, as numba makes of numbers at its signatures) and of_type (true; type inference refuses operands of other types).
 
     element_type(A[0], x), the condition of a Require, is true; it says that the elements of A have the type of x.
     position(i, size, dim) is a subscript of dimension number `dim`, which has that size, counted from its start; it raises IndexError.

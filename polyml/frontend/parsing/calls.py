@@ -13,13 +13,14 @@ import numpy as np
 from polyml.dtypes import ACCEPTED, OF_PYTHON
 from polyml.errors import LanguageError
 from polyml.frontend import elementwise_functions, syntax
-from polyml.frontend.captures import MISSING, converts
+from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
 from polyml.frontend.parsing.names import NameLookup, inlined_function
 from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves
 from polyml.frontend.parsing.source_text import FunctionText
+from polyml.reading.numba_signatures import converts
 
 _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
@@ -263,7 +264,9 @@ class CallParser(NameLookup, ABC):
         if self.is_numpy(node.func):
             return self.not_affine(node, f"`{name}` is not a function that polyml compiles", _FUNCTIONS)
         if converts(function):
-            accepted = "a function that is compiled without signatures and types of locals"
+            accepted = (
+                "a function compiled without types of locals, for any types or for one signature of signed ints, floats and arrays"
+            )
             return self.not_affine(node, f"`{name}` rounds to types that are not in its text", accepted)
         return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
 

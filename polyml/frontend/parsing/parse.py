@@ -35,7 +35,7 @@ from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
-from polyml.frontend.parsing.functions import arguments, inlining
+from polyml.frontend.parsing.functions import arguments, conversions, inlining
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
@@ -45,6 +45,7 @@ from polyml.frontend.parsing.sequences.values import ShapeOf, Value, has_shape, 
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.frontend.sparse.requirements import required
 from polyml.reading.function_source import names_outside
+from polyml.reading.numba_signatures import signature_of
 from polyml.source import Loc
 
 _STATEMENTS = "for, while, if, assignments, pass, break, continue and return"
@@ -175,7 +176,8 @@ class _FunctionParser:
             raise self.expressions.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not", "PML-F009")
         callee = _FunctionParser(function, self)
         given = inlining.bound_arguments(self.expressions, call, function, callee._text.tree.args)
-        first = arguments.assigned(callee._assignments, self.expressions, given, callee._own_names)
+        signature = signature_of(self.expressions.value(call.func))
+        first = arguments.assigned(callee._assignments, self.expressions, given, callee._own_names, signature)
         outside = {callee.expressions.renamed[name] for name in given if name in callee.expressions.renamed}
         outside |= function.names_around if isinstance(function, InnerFunction) else set()
         try:
@@ -191,9 +193,10 @@ class _FunctionParser:
                 "`f(A)` and `x = f(A)` as statements of their own",
             )
         self.expressions.before += [*first, *(body if end is None else end.body)]
-        if end is None:
-            return Inlined((), False)
-        return Inlined(callee._returned_parts(end.values) if end.is_tuple else end.values, end.is_tuple)
+        values, is_tuple = ((), False) if end is None else (end.values, end.is_tuple)
+        if signature is not None:
+            return Inlined(conversions.returned(self.expressions, call, signature, values, is_tuple), False)
+        return Inlined(callee._returned_parts(values) if is_tuple else values, is_tuple)
 
     def _returned_parts(self, values: Sequence[syntax.Expr]) -> tuple[Value, ...]:
         """Returns the parts of the tuple that an inlined function returns, of the numbers and arrays in it."""

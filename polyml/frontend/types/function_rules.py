@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import math
 
-from polyml.dtypes import BF16, BOOL, C128, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.dtypes import BF16, BOOL, C128, F32, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
@@ -20,6 +20,7 @@ from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, pow
 from polyml.frontend.types.type_sets import TypeSet, of_type, representation, rounded, storage_of, union
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
+OF_NUMPY = {"i": PYINT, "f": PYFLOAT, "c": PYCOMPLEX, "b": PYBOOL}  # the number of Python's that numba makes of one, by its kind
 _ROUNDINGS = ("floor", "ceil", "trunc")
 
 
@@ -50,6 +51,10 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         )
     if expr.function == "item":
         return _item(expr, args[0])
+    if expr.function == "converted":
+        return _converted(expr, args[0], args[1].dtype)
+    if expr.function == "of_type":
+        return _of_given_type(expr, args[0], args[1].dtype)
     if expr.function == "index":
         if not all(k.is_integer for k in args[0].types):
             notes = ["accepted: an int, or int(x)"]
@@ -83,6 +88,41 @@ def _item(expr: syntax.Call, operand: TypedValue) -> TypedValue:
     kind = operand.dtype.kind
     result = PYCOMPLEX if kind == "c" else PYFLOAT if kind == "f" else PYBOOL if kind == "b" else PYINT
     return TypedValue(converted(operand, representation(result)), of_type(result))
+
+
+def _converted(expr: syntax.Call, operand: TypedValue, to: DType) -> TypedValue:
+    """Returns the typed number of Python's that a number becomes where numba has a type for it. Integers wrap, as those of C.
+
+    Raises PolymlTypeError for floats where an integer is needed, integers where a float32 is, and complex numbers for real ones.
+    """
+    kinds, result = {kind.kind for kind in operand.types}, OF_NUMPY[to.kind]
+    fits = {
+        "i": kinds <= {"i", "u", "b"},
+        "b": kinds <= {"i", "u", "b"},
+        "f": kinds <= ({"f"} if to == F32 else {"f", "i", "u", "b"}),
+    }
+    if not fits.get(to.kind, True):
+        notes = [f"accepted: a number that is converted to {to} without rounding"]
+        raise PolymlTypeError(f"{operand} stands where a function was compiled for {to.numpy_name}", loc=expr.loc, notes=notes)
+    if to.kind != "i":
+        rounded_to = converted(operand, to)
+        return TypedValue(converted(TypedValue(rounded_to, of_type(to)), representation(result)), of_type(result))
+    if operand.is_weak:
+        if to.bits == 64:
+            return TypedValue(converted(operand, PYINT), of_type(PYINT))
+        operand = TypedValue(syntax.Cast(converted(operand, PYINT), I64, dtype=I64, loc=expr.loc), of_type(I64))
+    wrapped = converted(TypedValue(operand.expr, of_type(operand.dtype)), to, implicit=False)
+    return TypedValue(converted(TypedValue(wrapped, of_type(to)), PYINT), of_type(PYINT))
+
+
+def _of_given_type(expr: syntax.Call, operand: TypedValue, element: DType) -> TypedValue:
+    """Returns true. Raises PolymlTypeError for an element of another type than the one given."""
+    if set(operand.types) != {element}:
+        notes = [f"accepted: an array of {element}"]
+        raise PolymlTypeError(
+            f"an array of {operand} stands where a function was compiled for {element}", loc=expr.loc, notes=notes
+        )
+    return TypedValue(syntax.Const(True, dtype=BOOL, loc=expr.loc), of_type(BOOL))
 
 
 def _part(expr: syntax.Call, operand: TypedValue) -> TypedValue:

@@ -76,6 +76,9 @@ def infer(
     return _KernelInference(apply(live_ranges.split, elementwise), tuple(types)).kernel()
 
 
+_TRUE = syntax.Const(True, dtype=BOOL)
+
+
 class _KernelInference(ExpressionInference):
     """A _KernelInference types the statements of a kernel, in passes over them until one finds no new type of a local number."""
 
@@ -99,7 +102,9 @@ class _KernelInference(ExpressionInference):
         result = []
         for stmt in stmts:
             self.state = state
-            result.append(self._stmt(stmt, state))
+            made = self._stmt(stmt, state)
+            if not (isinstance(made, syntax.Require) and made.condition == _TRUE):
+                result.append(made)
             state = self.numbers.after(stmt, state)
         return tuple(result)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from polyml.frontend.captures import MISSING, current, in_python, is_library, is_library_module, python_function
 from polyml.reading.function_source import code_text, definition_of, names_outside
+from polyml.reading.numba_signatures import signature_of
 from polyml.runtime.calling.binding import ABSENT, CaptureGuard
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
@@ -85,7 +86,8 @@ def _described(name: str, value: object, guards: list[CaptureGuard], lines: list
     """
     text, called, portable = _text(in_python(value)), python_function(value), True
     if called is not None:
-        text = _digest(called)
+        signature = signature_of(value)
+        text = _digest(called) if signature is None else f"{_digest(called)} {signature}"
         if called not in seen:
             seen.add(called)
             portable = _collect(called, guards, lines, seen)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from polyml.errors import NotAffineError
+from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.arrays.functions.array_operands import as_array, map_elements
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+from polyml.frontend.arrays.shapes import dimensions
 from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.elementwise_functions import OUTER
 from polyml.frontend.syntax import Expr
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.source import Loc
 
 
@@ -100,6 +102,16 @@ def _number(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
     return args[0].at(()) if isinstance(args[0], Elements) else args[0]
 
 
+def _of_type(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns the condition that an array is of the type in the options. Raises PolymlTypeError for other numbers of dimensions."""
+    value, element, ndim = args[0], options["element"], options["ndim"]
+    if not isinstance(value, Elements) or value.rank != ndim:
+        given = dimensions(value.rank) if isinstance(value, Elements) else "a number"
+        notes = [f"accepted: an array with {dimensions(ndim)}"]
+        raise PolymlTypeError(f"{given} where a function was compiled for an array with {dimensions(ndim)}", loc=loc, notes=notes)
+    return syntax.Call("of_type", (value.sample, syntax.Const(numpy_dtype(element).type(0))), loc=loc)
+
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "where": _where,
     "clip": _clip,
@@ -109,5 +121,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "real": _part("real"),
     "imag": _part("imag"),
     "number": _number,
+    "of_type": _of_type,
     **{f"{name}_outer": _outer(name) for name in OUTER},
 }
