@@ -21,7 +21,7 @@ LAYERS = (
     ("frontend.sparse",),
     ("frontend.parsing", "frontend.parsing.functions", "frontend.parsing.sequences"),  # names below, statements above
     ("frontend.lifting",),
-    ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above
+    ("frontend.arrays", "frontend.arrays.functions", "frontend.arrays.sequences"),  # views below, statements above
     ("frontend.algebra",),
     ("frontend.types",),
     ("model.core",),

@@ -99,7 +99,14 @@ _CALLS = {
     "vector_norm": ["np.linalg.norm(x)", "np.linalg.norm(A)", "np.linalg.norm(A, axis=1)"],
     "trace": ["np.trace(A)", "A.trace()"],
     "diagonal": ["np.diagonal(A) + 0", "A.diagonal() + 0"],
-    "asarray": ["np.asarray(A) + 0"],
+    "array": [
+        "np.array([x[0], x[1]])",
+        "np.array([n, s, 1])",
+        "np.array([[n, 2], [3, x[1]]], dtype=np.int64)",
+        "np.array([x, A[1]])",
+        "np.array(A)",
+    ],
+    "asarray": ["np.asarray(A) + 0", "np.asarray([s, n]) * x[0]"],
     "ascontiguousarray": ["np.ascontiguousarray(A.T) + 0"],
     "fliplr": ["np.fliplr(A) * 1"],
     "flipud": ["np.flipud(A) * 1"],
@@ -139,7 +146,8 @@ _CALLS = {
     "repeat": ["np.repeat(x, 2) + 0", "np.repeat(A, 2, axis=0) + 0"],
     "concatenate": ["np.concatenate((A, B))", "np.concatenate((A, B), axis=1)"],
     "stack": ["np.stack((x, x))", "np.stack((x, x), axis=1)"],
-    "hstack": ["np.hstack((A, B))"],
+    "hstack": ["np.hstack((A, B))", "np.hstack((x[0], x))"],
+    "append": ["np.append(x, x[0])", "np.append(A, B, axis=0)"],
     "vstack": ["np.vstack((A, x))"],
 }
 _ALLOCATIONS = [

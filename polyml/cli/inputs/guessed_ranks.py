@@ -9,7 +9,7 @@ from polyml.frontend.name_resolution import statements
 from polyml.frontend.traversal import expressions, nodes, operands
 
 _ROUNDS = 4  # of statements that give ranks to each other
-_OF_NUMBERS = frozenset({"where", "number", "full_like", "isclose"})  # functions whose first argument may well be a number
+_OF_NUMBERS = frozenset({"array", "where", "number", "full_like", "isclose"})  # functions whose first argument may well be a number
 _CHANGE_RANK = frozenset({"reshape", "outer", "take", "diag", "concatenate", "stack", "hstack", "vstack", "tile", "tensordot"})
 
 

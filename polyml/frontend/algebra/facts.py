@@ -245,6 +245,8 @@ def _binary(op: str, left: Fact | None, right: Fact | None) -> Fact | None:
 
 def of_function(call: syntax.Function, given: Sequence[Fact]) -> Fact | None:
     """Returns what is known of the call of a function of arrays, from what is known of its operands."""
+    if not given:
+        return None
     options = dict(call.options)
     one = given[0]
     if call.function in ("matmul", "dot") and given[0].rank and given[1].rank:

@@ -51,7 +51,7 @@ class Memory:
                     found.add(self._first(name))
                 case syntax.Assign(target=target):
                     base: Expr = target
-                    while isinstance(base, (syntax.Part, syntax.Function)):
+                    while isinstance(base, syntax.Part) or isinstance(base, syntax.Function) and base.args:
                         base = base.base if isinstance(base, syntax.Part) else base.args[0]
                     found |= {self._first(name) for name in names_in(base)}
         return frozenset(found)

@@ -72,8 +72,7 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("linspace", ("start", "stop"), ("endpoint", "dtype"), optional=("num",))
     yield Signature("eye", ("N",), ("dtype",), optional=("M",))
     yield Signature("tri", ("N",), ("k", "dtype"), optional=("M",))
-    for name in ("asarray", "ascontiguousarray"):
-        yield Signature(name, ("a",))
+    yield Signature("ascontiguousarray", ("a",))
     for name in ("fliplr", "flipud"):
         yield Signature(name, ("m",))
     yield Signature("moveaxis", ("a",), ("source", "destination"))
@@ -89,6 +88,7 @@ def _numpy() -> Iterator[Signature]:
         yield Signature(name, ("arrays",), ("axis",), many=True)
     for name in ("hstack", "vstack"):
         yield Signature(name, ("tup",), many=True)
+    yield Signature("append", ("arr", "values"), ("axis",))
     yield Signature("searchsorted", ("a", "v"), ("side", "sorter"))
     for name in ("sort", "argsort"):
         yield Signature(name, ("a",), ("axis", "kind", "order", "stable"))
@@ -111,6 +111,12 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     **{getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out")) for name in ACCUMULATED},
     **{getattr(np, name).outer: Signature(f"{name}_outer", ("A", "B")) for name in OUTER},
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
+}
+
+# function object -> Signature, of functions that also take lists which are written out
+OF_LISTS = {
+    np.array: Signature("array", ("object",), ("dtype", "copy", "order", "ndmin", "subok")),
+    np.asarray: Signature("asarray", ("a",), ("dtype", "order", "copy")),
 }
 
 # method name -> Signature, the array itself the first operand

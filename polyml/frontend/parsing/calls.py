@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -17,8 +17,9 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
-from polyml.frontend.parsing.names import NameLookup, inlined_function
+from polyml.frontend.parsing.names import inlined_function
 from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.written_arrays import WrittenArrayParser
 from polyml.frontend.parsing.source_text import FunctionText
 from polyml.reading.numba_signatures import converts
 
@@ -44,7 +45,7 @@ class Inlined:
     is_tuple: bool
 
 
-class CallParser(NameLookup, ABC):
+class CallParser(WrittenArrayParser, ABC):
     """A CallParser turns the calls in one function's expressions into expressions of `syntax`.
 
     before: a list of statements that must run before the one that is parsed, such as those of an inlined function
@@ -66,17 +67,6 @@ class CallParser(NameLookup, ABC):
         self.before: list[syntax.Stmt] = []
         self._inline, self._allocate, self._reduce = inline, allocate, reduce
         self._lazy = 0  # how many `and` and `or` are around whose operand may not be evaluated
-
-    @abstractmethod
-    def expr(self, node: ast.expr) -> syntax.Expr:
-        """Returns the expression of `syntax`, a number or an array, for an expression of Python.
-
-        Raises LanguageError if it is something else.
-        """
-
-    @abstractmethod
-    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | None:
-        """Returns the parts of a tuple; None for an expression that is none, or the call of a function."""
 
     def flat(self, node: ast.expr) -> tuple[syntax.Expr, ...] | None:
         """Returns the parts of a tuple or list of numbers and arrays; None for an expression that is neither."""
@@ -106,6 +96,9 @@ class CallParser(NameLookup, ABC):
         signature = lookup(array_signatures.FUNCTIONS, function)
         if signature is not None:
             return self.array_function(node, name, signature)
+        lists = lookup(array_signatures.OF_LISTS, function)
+        if lists is not None:
+            return self.written_array(node, name, lists)
         if function is np.einsum:
             return self._einsum(node, name)
         if lookup(elementwise_functions.ALLOCATIONS, function) is not None:
@@ -160,15 +153,16 @@ class CallParser(NameLookup, ABC):
         operands, options = signature.operands[len(first) :], signature.options
         shown = [f"{option}=" for option in options if option not in _NOT_COMPILED]
         accepted = f"`{name}({', '.join((*operands, *signature.optional, *shown))})`"
-        given = self._arguments(node, name, signature, operands, accepted)
+        given = self.arguments(node, name, signature, operands, accepted)
         if signature.many:
-            parts = self.flat(given[operands[0]])
+            many = given[operands[0]]
+            parts = tuple(map(self.array_operand, many.elts)) if isinstance(many, (ast.List, ast.Tuple)) else self.flat(many)
             if parts is None:
                 raise self.not_affine(given[operands[0]], f"`{name}` of what is not written out", f"`{name}((A, B))`")
             args: tuple[syntax.Expr, ...] = parts
         else:
-            present = (*operands, *(operand for operand in signature.optional if operand in given))
-            args = (*first, *(self.expr(given[operand]) for operand in present))
+            present = (*operands, *(each for each in signature.optional if each in given))
+            args = (*first, *(self.array_operand(given[each]) for each in present))
         if signature.shape is not None:
             if signature.shape not in given:
                 raise self.error(node, f"`{name}` needs {signature.shape}", accepted)
@@ -178,12 +172,12 @@ class CallParser(NameLookup, ABC):
         for option in _NOT_COMPILED:
             if option in given and self.constant(given.pop(option)) not in (None, False):
                 raise self.not_affine(node, f"`{name}` with {option}=", accepted)
-        values = {option: self._option(given[option], option) for option in options if option in given}
+        values = {option: self.option(given[option], option) for option in options if option in given}
         if isinstance(values.get("dtype"), syntax.TypeOf) and signature.name != "astype":
             raise self.not_affine(node, f"`{name}` with the type of an array", accepted)
         return syntax.Function(signature.name, args, tuple(values.items()), loc=self.text.loc(node))
 
-    def _arguments(
+    def arguments(
         self, node: ast.Call, name: str, signature: array_signatures.Signature, operands: tuple[str, ...], accepted: str
     ) -> dict[str, ast.expr]:
         """Returns the arguments of a call as parameter -> argument.
@@ -225,7 +219,7 @@ class CallParser(NameLookup, ABC):
         args = tuple(map(self.expr, node.args[1:]))
         return syntax.Function("einsum", args, (("subscripts", subscripts),), loc=self.text.loc(node))
 
-    def _option(self, node: ast.expr, option: str) -> object:
+    def option(self, node: ast.expr, option: str) -> object:
         """Returns the Python constant that is given for an option of a function, such as axis=0.
 
         For dtype= it is a DType, or a TypeOf where the text has A.dtype.
@@ -243,7 +237,7 @@ class CallParser(NameLookup, ABC):
         if isinstance(self.constant(node), tuple):
             return self.constant(node)
         if isinstance(node, (ast.Tuple, ast.List)):
-            return tuple(self._option(part, option) for part in node.elts)
+            return tuple(self.option(part, option) for part in node.elts)
         value = constant(self.expr(node))
         if value is MISSING:
             raise self.error(node, f"`{option}` must be a constant", "an int, a bool, or a tuple of ints")

@@ -9,6 +9,7 @@ from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+from polyml.frontend.arrays.sequences import written
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis, strided
 from polyml.frontend.arrays.views import Elements, Point, require_equal, with_axis
 from polyml.frontend.syntax import Expr
@@ -327,14 +328,31 @@ def stack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
 
 def hstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns the array of np.hstack: the operands one after the other along the second axis, vectors along the first."""
-    parts = [_array(arg, loc, 1) for arg in args]
+    parts = [_row(builder, arg, loc) for arg in args]
     return concatenate(builder, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
 
 
 def vstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns the array of np.vstack: the operands one after the other along the first axis, vectors as rows."""
-    parts = [_array(arg, loc, 1) for arg in args]
+    parts = [_row(builder, arg, loc) for arg in args]
     return concatenate(builder, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
+
+
+def append(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns the array of np.append: the second operand behind the first, along an axis or both as vectors."""
+    if options.get("axis") is not None:
+        return concatenate(builder, args, options, loc)
+    rows = [_row(builder, arg, loc) for arg in args]
+    if any(row.rank > 1 for row in rows):
+        raise NotAffineError("np.append of matrices as vectors", loc=loc, notes=["polyml compiles: vectors and numbers, or axis="])
+    return concatenate(builder, rows, {}, loc)
+
+
+def _row(builder: LoopBuilder, value: Value, loc: Loc | None) -> Elements:
+    """Returns an array of at least one dimension; a number becomes an array of one element."""
+    if isinstance(value, Elements) and value.rank:
+        return value
+    return written.array(builder, [value], {"shape": (1,)}, loc)
 
 
 def _array(value: Value, loc: Loc | None, least: int) -> Elements:
@@ -348,5 +366,5 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 FUNCTIONS = {
     "arange": arange, "linspace": linspace, "eye": ones("=="), "tri": ones("<="), "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
-    "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
+    "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack, "append": append,
 }  # fmt: skip

@@ -113,10 +113,6 @@ def _moveaxis(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) 
     return views.permuted(array, order)
 
 
-def _asarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    return as_array(args[0], loc)
-
-
 def _ascontiguousarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns the value of np.ascontiguousarray: a view where the rows lie one after the other, else a copy."""
     array = as_array(args[0], loc)
@@ -157,7 +153,6 @@ def _ndim(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "astype": _astype,
     "copy": _copy,
-    "asarray": _asarray,
     "ascontiguousarray": _ascontiguousarray,
     "flatten": _flatten,
     "reshape": _reshape,

@@ -1,0 +1,1 @@
+"""Sequences that are written out, as arrays and conditions: `np.array` of lists."""
