@@ -115,7 +115,7 @@ class ExpressionParser(TupleParser):
         indices = [i for group in reversed(groups) for i in group]
         if isinstance(base, ast.Name) and not any(map(self._is_part, indices)):
             loc, chained = self.text.loc(node), len(groups) > 1
-            return syntax.Subscript(self.array(base), tuple(map(self.expr, indices)), chained=chained, loc=loc)
+            return syntax.Subscript(self.array(base), tuple(map(self._number_or_list, indices)), chained=chained, loc=loc)
         return self.part_of_array(self.array_expr(node.value), node)
 
     def part_of_array(self, base: syntax.Expr, node: ast.Subscript) -> syntax.Expr:
@@ -125,7 +125,7 @@ class ExpressionParser(TupleParser):
             is_part = isinstance(base, syntax.Subscript)
             before = base.indices if isinstance(base, syntax.Subscript) else ()
             name = base.array if isinstance(base, syntax.Subscript) else base.name
-            found = tuple(map(self.expr, indices))
+            found = tuple(map(self._number_or_list, indices))
             return syntax.Subscript(name, (*before, *found), chained=is_part, loc=self.text.loc(node))
         return syntax.Part(base, tuple(map(self._index, indices)), loc=self.text.loc(node))
 
@@ -140,7 +140,11 @@ class ExpressionParser(TupleParser):
             return syntax.NewAxis()
         if self.constant(node) is ...:
             return syntax.Dots()
-        return self.expr(node)
+        return self._number_or_list(node)
+
+    def _number_or_list(self, node: ast.expr) -> syntax.Expr:
+        """Returns an index that is a number or an array, or a list that is written out."""
+        return self.array_operand(node) if isinstance(node, ast.List) else self.expr(node)
 
     def _is_part(self, node: ast.expr) -> bool:
         """Returns whether an index is a slice, None or `...`, with which a subscript gives an array and not one element."""
