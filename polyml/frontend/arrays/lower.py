@@ -196,6 +196,10 @@ class Lowering(LoopBuilder):
 
     def _if(self, stmt: syntax.If) -> None:
         condition = self.number(stmt.condition)
+        known = constant(condition)
+        if known is not MISSING:
+            self._chosen(stmt, condition, stmt.then if known else stmt.orelse, bool(known))
+            return
         before, paths, bodies = self.arrays, [], []
         for body in (stmt.then, stmt.orelse):
             self.arrays, self.ended = dict(before), False
@@ -204,6 +208,19 @@ class Lowering(LoopBuilder):
         made = dataclasses.replace(stmt, condition=condition, then=bodies[0], orelse=bodies[1])
         self.arrays = before
         self._join(paths, made, "under a condition")
+
+    def _chosen(self, stmt: syntax.If, condition: Expr, body: Sequence[Stmt], then: bool) -> None:
+        """Adds the branch of an If that the ranks and known sizes of arrays choose; the other one, which never runs, is not looked at.
+
+        then: whether it is the branch for the condition
+        """
+        if not body or not isinstance(body[-1], (syntax.Raise, syntax.Leave)):
+            for each in body:
+                self._stmt(each)
+            return
+        made = self.block(body)
+        kept = dataclasses.replace(stmt, condition=condition, then=made if then else (), orelse=() if then else made)
+        self.out.append(kept)
 
     def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
         """Joins two ways through the program: marks as uncertain the names that stand for another array in `other` than in
