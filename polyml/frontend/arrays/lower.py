@@ -90,6 +90,8 @@ class Lowering(LoopBuilder):
             with self.require.block(variable):
                 for stmt in body:
                     self._stmt(stmt)
+                    if made and _always_ends(made[-1]):
+                        break
         finally:
             self.out, self._required = outer, needed  # the block may not run, so its conditions are not required behind it
         return tuple(made)
@@ -247,6 +249,8 @@ class Lowering(LoopBuilder):
             self.arrays.pop(name, None)
             if name in self._bound_once and all(is_size(node) for node in traversal.nodes(value)):
                 self.numbers[name] = value
+            elif name in self._bound_once and self.is_integer(value):
+                self._ints.add(name)
             self.out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
         bound = self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
@@ -521,6 +525,14 @@ class Lowering(LoopBuilder):
         if isinstance(node, syntax.Name):
             return node.name in self._loop_variables or node.name in self._bound_once
         return isinstance(node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary))
+
+
+def _always_ends(stmt: Stmt) -> bool:
+    """Returns whether nothing runs behind a statement: a `raise`, or a jump, under a condition that ranks decide."""
+    if not isinstance(stmt, syntax.If) or constant(stmt.condition) is MISSING:
+        return False
+    chosen = stmt.then if constant(stmt.condition) else stmt.orelse
+    return bool(chosen) and isinstance(chosen[-1], (syntax.Raise, syntax.Leave))
 
 
 def _check_elementwise(expr: Expr) -> None:

@@ -6,13 +6,15 @@ import ast
 from collections.abc import Sequence
 from enum import Enum
 
+from polyml.dtypes import PYBOOL
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant, large_integer
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
-from polyml.frontend.parsing.sequences.values import ShapeOf
+from polyml.frontend.parsing.sequences.values import ShapeOf, Value
+from polyml.source import Loc
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -205,18 +207,54 @@ class ExpressionParser(TupleParser):
         known = self._known_comparison(node)
         if known is not None:
             return syntax.Const(known, loc=self.text.loc(node))
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            return self._member(node, isinstance(node.ops[0], ast.NotIn))
         if any(type(op) not in _COMPARE for op in node.ops):
-            raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=, `x is None`")
+            what = "`is` of what is computed is not part of the language"
+            raise self.error(node, what, "< <= > >= == !=, `x is None`")
         sides = (node.left, *node.comparators)
-        parsed = [self.expr(side) for side in sides[:2]], [self._apart(side) for side in sides[2:]]
-        if any(block for block, _ in parsed[1]):
+        first = [self._side(side) for side in sides[:2]]
+        later = [self._apart(side) if self.parts(side) is None else ([], self._side(side)) for side in sides[2:]]
+        if any(block for block, _ in later):
             raise self.not_affine(node, "a call in a chain of comparisons, which may end before it", "`a < b and b < f(x)`")
-        values = [*parsed[0], *(value for _, value in parsed[1])]
-        pairs = []
+        values = [*first, *(value for _, value in later)]
+        pairs: list[syntax.Expr] = []
         for position, op in enumerate(node.ops):
+            one, other = values[position : position + 2]
             loc = self.text.loc(sides[position], sides[position + 1])
-            pairs.append(syntax.Compare(_COMPARE[type(op)], values[position], values[position + 1], loc=loc))
+            if isinstance(one, syntax.Expr) and isinstance(other, syntax.Expr):
+                pairs.append(syntax.Compare(_COMPARE[type(op)], one, other, loc=loc))
+            else:
+                pairs.append(self._compared_tuples(node, op, (one, other), loc))
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
+
+    def _side(self, node: ast.expr) -> Value:
+        """Returns one side of a comparison, which may be a tuple."""
+        found = self.parts(node)
+        return self.expr(node) if found is None else found
+
+    def _compared_tuples(self, node: ast.Compare, op: ast.cmpop, sides: tuple[Value, Value], loc: Loc) -> syntax.Expr:
+        """Returns a comparison of tuples, which the ranks of arrays decide too."""
+        if not isinstance(op, (ast.Eq, ast.NotEq)):
+            raise self.not_affine(
+                node, "an order of tuples", "`A.shape == B.shape`, `t != u`, and comparisons of their parts", "PML-F006"
+            )
+        args = tuple(_compared(value, loc) for side in sides for value in _parts_of(self.held(side)))
+        same = syntax.Function("same_tuple", args, (("form", tuple(map(_form, sides))),), loc=loc)
+        return same if isinstance(op, ast.Eq) else syntax.Unary("not", same, loc=loc)
+
+    def _member(self, node: ast.Compare, is_not: bool) -> syntax.Expr:
+        """Returns `x in (1, 2)`, of numbers that are known, as comparisons with each of them."""
+        loc, known = self.text.loc(node), self.constant(node.comparators[0])
+        if not isinstance(known, tuple) or not known or not all(is_number(each) and each == each for each in known):
+            accepted = "`x in (1, 2)`, of numbers that are known"
+            raise self.error(node, "`in` of what is computed is not part of the language", accepted)
+        value = self.held(self.expr(node.left))
+        assert isinstance(value, syntax.Expr)
+        same = [syntax.Compare("==", value, syntax.Const(each, loc=loc), loc=loc) for each in known]
+        tests = tuple(syntax.Cast(each, PYBOOL, loc=loc) for each in same)
+        found = tests[0] if len(tests) == 1 else syntax.Logical("or", tests, loc=loc)
+        return syntax.Unary("not", found, loc=loc) if is_not else found
 
     def _known_comparison(self, node: ast.Compare) -> bool | None:
         """Returns the result of `x is None`, `x == "text"`, `x in ("a", "b")` and the like, where it is known at parsing.
@@ -253,6 +291,22 @@ class ExpressionParser(TupleParser):
         then, orelse = ((*block, syntax.Assign(result, value, loc=loc)) for block, value in zip(blocks, chosen))
         self.before.append(syntax.If(condition, then, orelse, loc=loc))
         return result
+
+
+def _parts_of(value: Value) -> list[syntax.Expr | ShapeOf]:
+    """Returns the numbers, arrays and shapes in a value, from left to right."""
+    return [each for part in value for each in _parts_of(part)] if isinstance(value, tuple) else [value]
+
+
+def _form(value: Value) -> object:
+    """Returns a value with None in the place of each number and array, and "shape" in that of each shape."""
+    if isinstance(value, tuple):
+        return tuple(map(_form, value))
+    return "shape" if isinstance(value, ShapeOf) else None
+
+
+def _compared(value: syntax.Expr | ShapeOf, loc: Loc) -> syntax.Expr:
+    return syntax.Name(value.array, loc=loc) if isinstance(value, ShapeOf) else value
 
 
 def _is_single(value: object) -> bool:

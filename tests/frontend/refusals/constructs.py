@@ -177,7 +177,7 @@ def f(A, n):
 """,
         LanguageError,
         """
-kernel.py:2:8: error: `is` and `in` are not part of the language
+kernel.py:2:8: error: `is` of what is computed is not part of the language
           if n is True:
              ^^^^^^^^^
   note: accepted: < <= > >= == !=, `x is None`
@@ -187,14 +187,14 @@ kernel.py:2:8: error: `is` and `in` are not part of the language
         "in",
         """
 def f(A, n):
-    A[0] = 1 if n in (1, 2) else 0
+    A[0] = 1 if n in (n, 2) else 0
 """,
         LanguageError,
         """
-kernel.py:2:17: error: `is` and `in` are not part of the language
-          A[0] = 1 if n in (1, 2) else 0
+kernel.py:2:17: error: `in` of what is computed is not part of the language
+          A[0] = 1 if n in (n, 2) else 0
                       ^^^^^^^^^^^
-  note: accepted: < <= > >= == !=, `x is None`
+  note: accepted: `x in (1, 2)`, of numbers that are known
 """,
     ),
     Case(

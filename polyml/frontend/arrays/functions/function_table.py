@@ -17,7 +17,7 @@ from polyml.frontend.arrays.functions import (
     sorting,
 )
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
-from polyml.frontend.arrays.sequences import written
+from polyml.frontend.arrays.sequences import tuples, written
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **creation.FUNCTIONS,
@@ -28,6 +28,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **array_reductions.FUNCTIONS,
     **searching.FUNCTIONS,
     **sorting.FUNCTIONS,
+    **tuples.FUNCTIONS,
     **written.FUNCTIONS,
 }
 

@@ -1,1 +1,1 @@
-"""Sequences that are written out, as arrays and conditions: `np.array` of lists."""
+"""Sequences that are written out, as arrays and conditions: `np.array` of lists, and comparisons of tuples."""

@@ -206,7 +206,7 @@ def shape_as_result(A):
 
 def compared(A):
     t = (1, 2)
-    return t == (1, 2)
+    return t < (1, 2)
 
 
 def out_of_range(A):
@@ -239,7 +239,7 @@ REFUSED = {
     stored: "a tuple is neither a number nor an array",
     nested_result: "a tuple of tuples, or a shape, as the result",
     shape_as_result: "a tuple of tuples, or a shape, as the result",
-    compared: "`t` is a tuple, which is neither a number nor an array",
+    compared: "an order of tuples",
     out_of_range: "a tuple of 2 has no part 2",
     perhaps_bound: "may be read before it is assigned",
     otherwise: "`t` is this tuple on one path and something else on another",
