@@ -38,6 +38,7 @@ with deferred():  # NumPy cannot be imported again where its first import was in
         RecompileError,
         ScheduleError,
     )
+    from polyml.frontend.library.index_arrays import assume, injective, monotonic, within
     from polyml.runtime.loading.array_memory import release_memory
 
 __version__ = "0.1.0"
@@ -62,12 +63,16 @@ __all__ = [
     "RecompileError",
     "ScheduleError",
     "Target",
+    "assume",
     "config",
+    "injective",
     "kernel",
     "load",
+    "monotonic",
     "plot",
     "release_memory",
     "status",
+    "within",
 ]
 
 

@@ -68,6 +68,7 @@ QUICK = frozenset(
     model/core/test_reductions.py
     model/counting/test_brascamp_lieb.py
     model/counting/test_count_points.py
+    model/index_arrays/test_origins.py
     model/references/test_direct.py::test_the_text_has_a_line_for_each_pair_and_the_data_have_their_places
     model/lowering/test_bounds_checks.py
     model/lowering/test_extract.py

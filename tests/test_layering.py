@@ -24,6 +24,7 @@ LAYERS = (
     ("frontend.arrays", "frontend.arrays.functions", "frontend.arrays.sequences"),  # views below, statements above
     ("frontend.algebra",),
     ("frontend.types",),
+    ("model.index_arrays",),
     ("model.core",),
     ("model.nest_passes",),
     ("model.nest_passes.elements",),

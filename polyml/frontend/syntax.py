@@ -423,12 +423,28 @@ class Param(Located):
 
 
 @dataclass(frozen=True)
+class Fact:
+    """A Fact is what a kernel assumes of an argument that is an index array, and tests before anything else.
+
+    kind: "injective" (no number is there twice), "monotonic" (none is less than the one before it), neither with negative ones; or
+        "within" (each is in a range)
+    low, high: the range, made of constants, sizes and arguments
+    """
+
+    kind: str
+    array: str
+    low: Expr | None = None
+    high: Expr | None = None
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A Kernel is one function in the accepted language.
 
     source: the text that it was parsed from
     types: the type of each parameter once typed, else ()
     scalars: (name, DType) of each local scalar once typed; a name with several live ranges is there as `x`, `x.1`, `x.2`
+    facts: what it assumes of index arrays; they are no part of its text, which would not say that statements test them
     """
 
     name: str
@@ -437,3 +453,4 @@ class Kernel:
     source: Source = field(compare=False, repr=False)
     types: tuple[ArgType, ...] = ()
     scalars: tuple[tuple[str, DType], ...] = ()
+    facts: tuple[Fact, ...] = field(default=(), compare=False, kw_only=True)

@@ -65,6 +65,7 @@ _CONSTRUCTS = [
     "A[0, 0].item() * x",
     "for i in range(0, 4, abs(J[0]) + 1): x[i] = A[i, 0]",
     "f = lambda v: v * 2 + n; return f(A)",
+    "polyml.assume(n > 1); return A[n] + 0", "polyml.assume(polyml.within(J, -1, n)); A[J[1], 0] += 1",
     "max(x)", "any(x > 2)", "all(v > 0 for v in x)", "A[0, 0] + np.iinfo(np.int8).max",
     "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
 ]  # fmt: skip
@@ -191,7 +192,7 @@ def function(probe: Probe):
     """The kernel of a row as Python has it."""
     name = f"/virtual/accepted/{abs(hash(probe.source))}.py"
     linecache.cache[name] = (len(probe.source), None, probe.source.splitlines(True), name)
-    namespace = {"np": np}
+    namespace = {"np": np, "polyml": polyml}
     exec(compile(probe.source, name, "exec"), namespace)
     return namespace["f"]
 

@@ -15,6 +15,7 @@ from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
+from polyml.frontend.library.index_arrays import IN_LOOPS
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, parameters, refused_part
 from polyml.frontend.parsing.sequences.values import Value
 from polyml.frontend.parsing.source_text import FunctionText, Written
@@ -233,7 +234,8 @@ class NameLookup:
 
 def inlined_function(value: object) -> FunctionType | InnerFunction | None:
     """Returns the function that is inlined where `value` is called: a Python function, or one inside a kernel; None for all else."""
-    return value if isinstance(value, InnerFunction) else python_function(value)
+    found = value if isinstance(value, InnerFunction) else python_function(value)
+    return cast(FunctionType, IN_LOOPS[found]) if isinstance(found, FunctionType) and found in IN_LOOPS else found
 
 
 def is_number(value: object) -> bool:

@@ -35,7 +35,7 @@ from polyml.frontend.parsing.builtin_reductions import reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
-from polyml.frontend.parsing.functions import arguments, conversions, inlining
+from polyml.frontend.parsing.functions import arguments, assumptions, conversions, inlining
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
@@ -147,7 +147,8 @@ class _FunctionParser:
         end = single_exit(body, self.expressions.fresh)
         if end is not None:
             body = (*end.body, syntax.Return(end.values, end.is_tuple, loc=end.loc))
-        return syntax.Kernel(self._function.__name__, params, name_resolution.resolved(params, body), self._text.source)
+        facts, resolved = assumptions.leading_facts(self.expressions, self._text.tree), name_resolution.resolved(params, body)
+        return syntax.Kernel(self._function.__name__, params, resolved, self._text.source, facts=facts)
 
     def has(self, loc: Loc) -> bool:
         """Returns whether a place in a file is among this function's own statements, not among those of a function it calls."""
@@ -192,6 +193,7 @@ class _FunctionParser:
                 f"`{function.__name__}`, which changes its arguments, is called inside an expression",
                 "`f(A)` and `x = f(A)` as statements of their own",
             )
+        end = None if end is None else assumptions.at_call(function, end, loc)
         self.expressions.before += [*first, *(body if end is None else end.body)]
         values, is_tuple = ((), False) if end is None else (end.values, end.is_tuple)
         if signature is not None:
@@ -292,11 +294,14 @@ class _FunctionParser:
             case ast.Raise():
                 return (raised(self.expressions, stmt),)
             case ast.Assert():
-                return self._assert(stmt)
+                return self._tested(stmt.test, asserted(self.expressions, stmt))
             case ast.Break() | ast.Continue():
                 return (self._jumps.leave(type(stmt).__name__.lower(), self._text.loc(stmt)),)
             case ast.Expr(value=ast.Call(args=[test, ast.Constant(value=str(what))]) as call) if self._requires(call):
                 return (syntax.Require(self.expressions.expr(test), what, loc=self._text.loc(stmt)),)
+            case ast.Expr(value=ast.Call() as call) if assumptions.is_assumption(self.expressions, call):
+                conditions, end = assumptions.conditions_of(self.expressions, call)
+                return self._each_tested(conditions, end)
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
                 self.expressions.call(call)
                 return ()
@@ -326,8 +331,19 @@ class _FunctionParser:
         self._assignments.branches -= 1
         return (syntax.If(condition, then, orelse, loc=condition.loc),)
 
-    def _assert(self, stmt: ast.Assert) -> Sequence[syntax.Stmt]:
-        end, condition = asserted(self.expressions, stmt), self.expressions.condition(stmt.test)
+    def _each_tested(self, tests: Sequence[ast.expr], end: syntax.Raise) -> Sequence[syntax.Stmt]:
+        """Returns what raises an exception unless all conditions hold, of which the first one that does not is the last to be looked at."""
+        made: list[syntax.Stmt] = []
+        for test in tests:
+            outer, self.expressions.before = self.expressions.before, []
+            tested = self._tested(test, end)
+            made += [*self.expressions.before, *tested]
+            self.expressions.before = outer
+        return made
+
+    def _tested(self, test: ast.expr, end: syntax.Raise) -> Sequence[syntax.Stmt]:
+        """Returns what raises an exception unless a condition holds."""
+        condition = self.expressions.condition(test)
         known = constant(condition)
         if known is not MISSING:
             return () if known else (end,)

@@ -20,6 +20,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.scop import Access, Scop, Statement
+from polyml.model.index_arrays.origins import Traced
 from polyml.values import cached_property
 
 NONE = isl.UnionMap("{ }")
@@ -258,21 +259,47 @@ def _by_names(pairs: isl.UnionMap) -> dict[str, dict[str, isl.UnionMap]]:
 
 
 def _reads(scop: Scop) -> Accesses:
-    return _by_array((s.name, s.domain, a) for s in scop.statements.values() for a in s.reads)
+    return _by_array(((s.name, s.domain, a) for s in scop.statements.values() for a in s.reads), _origins(scop))
 
 
 def _writes(scop: Scop) -> Accesses:
-    return _by_array((s.name, s.domain, a) for s in scop.statements.values() for a in s.writes)
+    return _by_array(((s.name, s.domain, a) for s in scop.statements.values() for a in s.writes), _origins(scop))
 
 
-def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
+def _origins(scop: Scop) -> dict[str, list[Traced]]:
+    """Returns by array the origins of indices that follow from the indices, each kind of origin once."""
+    found: dict[str, dict[object, Traced]] = {}
+    if scop.facts:
+        for access in (access for s in scop.statements.values() for access in (*s.reads, *s.writes)):
+            for each in access.traced:
+                if each.holds(scop.facts):
+                    found.setdefault(access.array, {}).setdefault(each.key, each)
+    return {array: [*kinds.values()] for array, kinds in found.items()}
+
+
+def _with_origins(access: Access, kinds: Sequence[Traced]) -> isl.Map:
+    """Returns { S[i] -> A[j, r] }, an access relation with the places r that an index j comes from, which may be any where they are not
+    known.
+    """
+    relation, own = access.relation, {each.key: each.places for each in access.traced}
+    for kind in kinds:
+        places = own.get(kind.key)
+        if places is None:
+            spaces = relation.get_space().domain(), kind.places.get_space().range()
+            places = isl.Map.from_domain_and_range(*map(isl.Set.universe, spaces))
+        relation = relation.flat_range_product(places)
+    return relation
+
+
+def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]], origins: Mapping[str, Sequence[Traced]]) -> Accesses:
     """Returns the access relations { S[i] -> A[j] } by array and then by statement, restricted to the statements' domains.
 
     accesses: triples (statement's name, its domain, access)
+    origins: by array, those by which accesses to it are told apart
     """
     result: dict[str, dict[str, isl.Map]] = {}
     for name, domain, access in accesses:
-        relation = access.relation.intersect_domain(domain)
+        relation = _with_origins(access, origins.get(access.array, ())).intersect_domain(domain)
         by_statement = result.setdefault(access.array, {})
         by_statement[name] = by_statement[name].union(relation) if name in by_statement else relation
     return result

@@ -18,6 +18,7 @@ from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult, SizeRelation
 from polyml.model.core.scop import OTHER_FORM, Gather, Region, Role
+from polyml.model.index_arrays.origins import IndexFact
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
 from polyml.source import Loc
@@ -174,6 +175,7 @@ class Nest:
     contents: conditions on the elements of index arrays
     related: relations between sizes that hold in all calls that the nest is for; other code runs the other calls
     truths: the parameters that are truth values, 0 or 1
+    facts: what is known of index arrays that the kernel does not change
     """
 
     body: tuple[Node, ...]
@@ -185,6 +187,7 @@ class Nest:
     contents: tuple[Requirement, ...] = ()  # of the elements of index arrays
     related: tuple[SizeRelation, ...] = ()
     truths: frozenset[str] = frozenset()
+    facts: tuple[IndexFact, ...] = ()
 
     @cached_property
     def has_regions(self) -> bool:
@@ -195,6 +198,8 @@ class Nest:
 def region_names(region: Region) -> frozenset[str]:
     """Returns the iterators and parameters that a Region's integers and subscripts are made of."""
     found = [e.names for access in region.accesses for e in access.subscripts if e is not None]
+    places = [place for access in region.accesses for origin in access.origins if origin is not None for place in origin.places]
+    found += [end.names for place in places for end in place]
     found += [node.affine.names for node in region.expressions if isinstance(node, Integer)]
     return frozenset().union(*found)
 

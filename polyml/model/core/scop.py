@@ -19,6 +19,7 @@ from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult, SizeRelation
+from polyml.model.index_arrays.origins import IndexFact, Origin, Traced
 from polyml.quasi_affine.affine import Affine
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.source import Loc
@@ -60,6 +61,7 @@ class Access:
         may access
     subscripts: the relation as one expression { S[i,j,k] -> [(i)] } per dimension (never negative in a legal call); () of a Region
     may: whether it stands under a data-dependent condition, so that it does not happen for every instance
+    traced: where indices of a Region come from
     """
 
     array: str
@@ -67,6 +69,7 @@ class Access:
     subscripts: tuple[isl.PwAff, ...]
     may: bool = False
     loc: Loc | None = field(default=None, compare=False)
+    traced: tuple[Traced, ...] = field(default=(), compare=False)
 
     @cached_property
     def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
@@ -122,12 +125,14 @@ class RegionAccess:
 
     subscripts: by dimension, in the iterators of the loops around the region; None where that may be any index
     writes: whether it writes the element
+    origins: by dimension, where an index comes from; None where that is not known
     """
 
     array: str
     subscripts: tuple[Affine | None, ...]
     writes: bool
     loc: Loc | None = field(default=None, compare=False)
+    origins: tuple[Origin | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -260,6 +265,7 @@ class Scop:
     limits: the largest absolute value that the entry accepts, by symbolic integer
     spared: local arrays of the source that no statement needs any more
     related: relations between sizes that the statements take for granted, of which a check of the kind "usual" each is the test
+    facts: what is known of index arrays that no statement writes
     """
 
     name: str
@@ -277,6 +283,7 @@ class Scop:
     limits: Mapping[str, int] = field(default_factory=dict)
     spared: tuple[Array, ...] = ()
     related: tuple[SizeRelation, ...] = ()
+    facts: tuple[IndexFact, ...] = ()
 
     @property
     def checked(self) -> isl.Set:

@@ -112,6 +112,22 @@ class Declarations:
         info = self.arrays[self.array_names[array]]
         return info.shape[dim + info.pairs]
 
+    def bound(self, expr: syntax.Expr) -> Affine | None:
+        """Returns a bound that a kernel assumes (`frontend.syntax.Fact`) as an affine one; None where it is none."""
+        match expr:
+            case syntax.Const(value=value):
+                return Affine(int(value))
+            case syntax.Shape(array=array, dim=dim):
+                return self.size(array, dim) if (array, dim) in self.shape_names else None
+            case syntax.Name(name=name):
+                kind = self.types.get(name)
+                value = self.argument(name, kind.dtype) if isinstance(kind, syntax.ScalarType) and kind.dtype.is_integer else None
+                return value.affine if isinstance(value, Integer) else None
+            case syntax.Binary(op=op, left=left, right=right):
+                one, other = self.bound(left), self.bound(right)
+                return None if one is None or other is None else one + other if op == "+" else one - other
+        return None
+
     @property
     def truths(self) -> frozenset[str]:
         """Returns the names of the parameters that are truth values."""

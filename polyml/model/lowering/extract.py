@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -28,8 +29,9 @@ from polyml.model.core.nest import (
     relations_required,
     subvalues,
 )
-from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Region, Scop, Statement
+from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Region, RegionAccess, Scop, Statement
 from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, schedule_tree
+from polyml.model.index_arrays.origins import Traced, between
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
 from polyml.model.lowering.region_elements import with_known_elements
@@ -83,6 +85,7 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
         limits=least,
         usual=_usual(nest, parameters),
         related=nest.related,
+        facts=nest.facts,
     )
 
 
@@ -213,11 +216,23 @@ class _StatementBuilder:
                 anywhere = [dim for dim, e in enumerate(known) if e is None]
                 relation = polyhedra.with_any_index(relation, anywhere).intersect_range(self._elements(access.array, anywhere))
             relation = polyhedra.rename_domain(relation, name)
-            found[access.writes].append(Access(array=access.array, relation=relation, subscripts=(), may=True, loc=access.loc))
+            traced = tuple(self._traced(name, access, context))
+            found[access.writes].append(
+                Access(array=access.array, relation=relation, subscripts=(), may=True, loc=access.loc, traced=traced)
+            )
         return Statement(
             name=name, iterators=context.iterators, domain=context.domain.set_tuple_name(name), writes=tuple(found[True]),
             reads=tuple(found[False]), value=_numbered(region, context.values), loc=loc, loops=context.places,
         )  # fmt: skip
+
+    def _traced(self, statement: str, access: RegionAccess, context: IterationContext) -> Iterator[Traced]:
+        """Yields where the indices of an access come from, as far as that are places in index arrays that no negative number names."""
+        for dim, origin in enumerate(access.origins):
+            if origin is None or not all(context.is_never_negative(low) for low, _ in origin.places):
+                continue
+            places = [between(context.pw_aff(low), context.pw_aff(high)) for low, high in origin.places]
+            every = functools.reduce(isl.Map.flat_range_product, places)
+            yield Traced(dim, origin.steps, polyhedra.rename_domain(every, statement))
 
     def _elements(self, array: str, dims: Sequence[int]) -> isl.Set:
         """Returns { array[d0, d1] : 0 <= d1 < M }, for some dimensions of an array."""

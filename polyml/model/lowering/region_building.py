@@ -22,6 +22,7 @@ from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Scop, Statement
+from polyml.model.index_arrays.tracing import Tracing
 from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
 from polyml.quasi_affine.affine import Affine
@@ -179,6 +180,7 @@ class _RegionBuilder:
         self._numbers: dict[str, DType] = {}
         self._accesses: dict[RegionAccess, None] = {}
         self._refused: list[syntax.Require] = []
+        self._tracing = Tracing((), affine)
 
     def region(self, body: Sequence[Stmt]) -> Region:
         """Returns the region."""
@@ -189,6 +191,7 @@ class _RegionBuilder:
         self._counted = {name: [loop.stop for loop in loops if loop.var == name] for name in self._bound - others}
         begun = self._begun(body) if self._outside.is_once else {}
         self._own |= begun.keys()
+        self._tracing = Tracing(body, affine)
         made = self._block(tuple(body))
         for name in begun.values():  # others read them behind the region
             made += (syntax.Assign(self._scalar(name, writes=True), name, loc=name.loc),)
@@ -213,7 +216,10 @@ class _RegionBuilder:
     def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
         match stmt:
             case syntax.Assign():
-                return (dataclasses.replace(stmt, target=self._target(stmt), value=self._value(stmt.value)),)
+                target, value = self._target(stmt), self._value(stmt.value)
+                if isinstance(target, syntax.Name):
+                    self._tracing.assigned(target.name, value)
+                return (dataclasses.replace(stmt, target=target, value=value),)
             case syntax.Alloc():
                 return self._alloc(stmt)
             case syntax.Require() if self._holds(stmt.condition):
@@ -224,9 +230,12 @@ class _RegionBuilder:
                 else:
                     self._outside.require(stmt)
                 return ()
-        if isinstance(stmt, syntax.For):
-            self._numbers[stmt.var] = PYINT
-        return (traversal.with_bodies(traversal.map_reads(stmt, self._value), self._block),)
+        made = traversal.map_reads(stmt, self._value)
+        if not isinstance(made, syntax.For):
+            return (traversal.with_bodies(made, self._block),)
+        self._numbers[made.var] = PYINT
+        with self._tracing.inside(made):
+            return (traversal.with_bodies(made, self._block),)
 
     def _is_of_sizes(self, node: Expr) -> bool:
         """Returns whether a part of a condition is known when a call begins."""
@@ -285,7 +294,8 @@ class _RegionBuilder:
     def _element(self, expr: syntax.Subscript, *, writes: bool) -> syntax.Subscript:
         indices = tuple(map(self._value, expr.indices))
         array = self._declared.array_names[expr.array]
-        self._accesses[RegionAccess(array, tuple(map(affine, indices)), writes, expr.loc)] = None
+        origins = tuple(map(self._tracing.of, indices))
+        self._accesses[RegionAccess(array, tuple(map(affine, indices)), writes, expr.loc, origins)] = None
         return dataclasses.replace(expr, array=array, indices=indices)
 
     def _alloc(self, stmt: syntax.Alloc) -> tuple[Stmt, ...]:

@@ -63,6 +63,17 @@ class _Marking:
         return traversal.with_operands(expr, tuple(map(self._marked, traversal.operands(expr))))
 
     def _is_inside(self, element: syntax.Subscript) -> bool:
-        indices = (affine(index, self.values) for index in element.indices)
-        bounds = zip(indices, self.nest.arrays[element.array].shape)
-        return all(e is not None and self.context.is_never_negative(e) and self.context.is_below(e, size) for e, size in bounds)
+        return all(map(self._is_below, element.indices, self.nest.arrays[element.array].shape))
+
+    def _is_below(self, index: syntax.Expr, size: Affine) -> bool:
+        """Returns whether an index is never negative and below a size, since it is affine or of an array whose numbers are known to be."""
+        known = affine(index, self.values)
+        if known is not None:
+            return self.context.is_never_negative(known) and self.context.is_below(known, size)
+        while isinstance(index, syntax.Cast) and index.to.is_integer and index.to.bits == 64:
+            index = index.operand
+        facts = (fact for fact in self.nest.facts if isinstance(index, syntax.Subscript) and fact.array == index.array)
+        return any(
+            low is not None and high is not None and self.context.is_never_negative(low) and self.context.is_below(high - 1, size)
+            for low, high in ((fact.low, fact.high) for fact in facts)
+        )

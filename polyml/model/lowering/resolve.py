@@ -15,6 +15,7 @@ from polyml.frontend.name_resolution import assigned_arrays, assigned_names, lef
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.scop import Role
+from polyml.model.index_arrays.assumed import known_facts
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
 from polyml.model.lowering.declarations import Declarations
@@ -90,7 +91,7 @@ class _NestBuilder:
     """
 
     def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int], divided: frozenset[Loc]) -> None:
-        self._kernel, self._irregular, self._divided = kernel, set(irregular), divided
+        self._kernel, self._aliased, self._irregular, self._divided = kernel, aliased, set(irregular), divided
         self._kept: list[tuple[syntax.Stmt, ...]] = []  # blocks that are made here; kept so that their identities stay theirs
         self._cut: list[syntax.Block] = []  # that have lost their first statements; kept so that their identities stay theirs
         self._mentions = mentions(kernel.body)
@@ -106,7 +107,8 @@ class _NestBuilder:
 
     def nest(self) -> Nest:
         """Returns the nest of the whole kernel."""
-        body = self._block(self._kernel.body, _Scope())
+        body, declared = self._block(self._kernel.body, _Scope()), self._declared
+        facts = () if self._aliased else tuple(known_facts(self._kernel, declared.array_names, declared.bound))
         results: tuple[ScalarResult | ArrayResult, ...] = ()
         is_tuple = False
         if self._kernel.body and isinstance(self._kernel.body[-1], syntax.Return):
@@ -116,6 +118,7 @@ class _NestBuilder:
         return Nest(
             body, self._declared.arrays, tuple(self._declared.parameters.values()), results, is_tuple,
             tuple(self._requirements), tuple(self._values.contents.values()), truths=self._declared.truths,
+            facts=facts,
         )  # fmt: skip
 
     def _block(self, body: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:

@@ -1,0 +1,1 @@
+"""What is known of index arrays, and what follows for dependences."""
