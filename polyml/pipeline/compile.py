@@ -45,6 +45,7 @@ from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.runtime.storage.artifact import Artifact, ResultArray
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.records import record
+from polyml.schedule.affine.source_threads import OrderedLoop
 from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved
@@ -68,6 +69,7 @@ class Compiled:
     timings: {stage: seconds}, in the order of the stages.
     passes: {(stage, name of a pass): seconds}, in the order in which they first ran.
     sizes: values of parameters by which lanes and copies were chosen; None: they were not known.
+    ordered: the loops that run in order, as parts of regions.
     """
 
     kernel: syntax.Kernel
@@ -80,6 +82,7 @@ class Compiled:
     timings: dict[str, float]
     passes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
     sizes: Mapping[str, int] | None = None
+    ordered: tuple[OrderedLoop, ...] = ()
 
     def _repr_html_(self) -> str:
         """Returns the picture of where the time of the compilation went, which notebooks show."""
@@ -178,7 +181,7 @@ def compile(
     model = made.model
     compiled = Compiled(
         model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, runner.timings,
-        runner.passes, made.sizes,
+        runner.passes, made.sizes, model.ordered,
     )  # fmt: skip
     for name, text in compiled.stages.items():
         if name in options.debug:

@@ -13,7 +13,7 @@ from polyml.model.lowering.region_building import DataRequirement, LoopsAround, 
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import Model, ModelRequest, modelled
 from polyml.runtime.storage.size_classes import Sizes
-from polyml.schedule.affine.source_threads import in_order, sequential_loops
+from polyml.schedule.affine.source_threads import OrderedLoop, in_order, sequential_loops
 from polyml.source import Loc
 
 REPEATED_ELEMENTS = 2**16  # of the largest array: loops over more, again and again, are lifted out of regions
@@ -35,9 +35,9 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
     with_loops = partial(_with_loops, kernel, types, wanted, runner)
-    around, notes = _loops_around(model, wanted, with_loops)
+    around, ordered = _loops_around(model, wanted, with_loops)
     model = with_loops(around) if around.sequential or around.divided else model
-    return replace(model, notes=model.notes + notes, chosen_by_sizes=repeats)
+    return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=repeats)
 
 
 def _with_tests(
@@ -70,8 +70,8 @@ def _with_loops(
 
 def _loops_around(
     model: Model, wanted: ModelRequest, with_loops: Callable[[LoopsAround], Model]
-) -> tuple[LoopsAround, tuple[str, ...]]:
-    """Returns what becomes of the loops around regions, and notes on those that run in order.
+) -> tuple[LoopsAround, tuple[OrderedLoop, ...]]:
+    """Returns what becomes of the loops around regions, and those that run in order.
 
     A loop stays one of the model where it goes to threads, or where loops inside of it do once it is divided. Others become a part
     of the regions in them.
@@ -86,7 +86,7 @@ def _loops_around(
         left = _sequential(parts, wanted)
         if not places <= left:
             places, divided, model = left, places - left, parts
-    return LoopsAround(places, divided), in_order(model.scop, places)
+    return LoopsAround(places, divided), in_order(model.scop, places, is_known=not (model.unknown or wanted.aliased))
 
 
 def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:

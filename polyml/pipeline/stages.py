@@ -25,6 +25,7 @@ from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import extents_of, extents_of_parameters, typical_sizes
 from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.affine.source_threads import OrderedLoop
 from polyml.source import Loc
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
@@ -108,6 +109,7 @@ class Model:
     unknown: why dependences are not known, so that the source's order is kept; "" where they are.
     notes: what was done to the kernel's expressions and sums before, for `explain`.
     chosen_by_sizes: whether expressions are written in the form that is cheapest for the sizes of the call.
+    ordered: the loops that run in order, as parts of regions.
     """
 
     typed: syntax.Kernel
@@ -122,6 +124,7 @@ class Model:
     unknown: str = ""
     notes: tuple[str, ...] = ()
     chosen_by_sizes: bool = False
+    ordered: tuple[OrderedLoop, ...] = ()
 
 
 def modelled(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner) -> Model:

@@ -20,6 +20,7 @@ from polyml.remarks.values import (
     ANALYSIS,
     FUSED,
     INTERCHANGED,
+    MISSED,
     PARALLEL,
     PASSED,
     TILED,
@@ -110,6 +111,11 @@ def _on_statement(facts: Facts, name: str) -> StatementRemarks:
     copies = {filled[array] for array in reads if array in filled}
     if copies:
         found.append(Remark(PASSED, "packed", f"it reads copies of tiles of {', '.join(sorted(copies))}"))
+    place = facts.scop.statements[name].loc
+    for loop in facts.ordered:
+        if loop.place == place and loop.why:
+            text = f"the loop runs in order, since {loop.why}{f'; {loop.wish}' if loop.wish else ''}"
+            found.append(Remark(MISSED, PARALLEL, text, advice=loop.advice))
     return on_statement(facts, name, found)
 
 

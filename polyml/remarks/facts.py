@@ -22,6 +22,7 @@ from polyml.remarks.performed import Run, runs
 from polyml.remarks.scheduled import ScheduledLoop, running, scheduled_loops
 from polyml.remarks.source_loops import SourceLoop, source_loops
 from polyml.remarks.values import Conflict
+from polyml.schedule.affine.source_threads import OrderedLoop
 from polyml.values import cached_property
 
 
@@ -91,6 +92,7 @@ class Facts(OrderFacts):
     layouts: of the arguments that are arrays.
     sizes: values of parameters by which lanes were chosen; None where they were not known.
     aliased: whether the code is for arguments that share memory.
+    ordered: the loops that run in order, as parts of regions.
     """
 
     program: Program
@@ -102,6 +104,7 @@ class Facts(OrderFacts):
     layouts: tuple[str, ...]
     sizes: Mapping[str, int] | None
     aliased: bool
+    ordered: tuple[OrderedLoop, ...] = ()
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:

@@ -49,6 +49,7 @@ def facts_of(compile_: Callable[[], Compiled], wanted: Request) -> Facts:
         layouts=wanted.layouts,
         sizes=compiled.sizes,
         aliased=wanted.aliased,
+        ordered=compiled.ordered,
     )
 
 

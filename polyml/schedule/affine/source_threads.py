@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.dependence import Dependences
-from polyml.model.core.scop import Scop, Statement
+from polyml.model.core.scop import Role, Scop, Statement
+from polyml.model.index_arrays.origins import INJECTIVE, MONOTONIC, IndexFact
 from polyml.schedule.legality.check import parallel_bands
 from polyml.schedule.legality.proof import carries_none
 from polyml.schedule.tree.bands import APART, NODE, PARALLEL, POINT, mark
@@ -27,15 +29,53 @@ def with_lanes(schedule: isl.Schedule, dependences: Dependences) -> isl.Schedule
     return _apart(schedule.get_root(), dependences.validity).root().get_schedule()
 
 
+@dataclass(frozen=True)
+class OrderedLoop:
+    """An OrderedLoop is a loop around a region that runs in order, as a part of the region.
+
+    place: where it stands
+    carriers: what of the region may carry a dependence, as clauses
+    helpful: what would have to be known of index arrays for the loop, or one inside of it, to go to threads; () where nothing is known
+        to help
+    names: the user's name of each of their arrays
+    """
+
+    place: Loc
+    carriers: tuple[str, ...]
+    helpful: tuple[IndexFact, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def why(self) -> str:
+        """Returns why it runs in order, as a clause; "" where that is not known."""
+        return " and ".join(self.carriers[:_MOST_TOLD])
+
+    @property
+    def wish(self) -> str:
+        """Returns what would make it parallel, as a clause; "" for nothing."""
+        told = (_WISHES[fact.kind].format(self.names[fact.array]) for fact in self.helpful)
+        return f"it would be parallel if {' and '.join(told)}" if self.helpful else ""
+
+    @property
+    def advice(self) -> str:
+        """Returns the statements that would say so; "" for none."""
+        return "; ".join(f"polyml.assume(polyml.{fact.kind}({self.names[fact.array]}))" for fact in self.helpful)
+
+    def __str__(self) -> str:
+        since = f", since {self.why}" if self.why else ""
+        wish = f"; {self.wish}: {self.advice}" if self.helpful else ""
+        return f"the loop in line {self.place.line} runs in order, in a region{since}{wish}"
+
+
+_WISHES = {INJECTIVE: "no number were twice in {}", MONOTONIC: "no number in {} were less than the one before it"}
+
+
 def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[Loc]:
     """Returns the places of the outermost loops around regions of which no loop may go to threads.
 
     dependences: None where they are not known
     """
-    threaded: set[str] = set()
-    if dependences is not None:
-        for node, _ in parallel_bands(with_threads(scop.schedule, dependences).get_root()):
-            threaded |= {*polyhedra.set_names(node.get_domain())}
+    threaded = frozenset() if dependences is None else _threaded(scop, dependences)
     regions = {name: s for name, s in scop.statements.items() if s.region is not None}
     kept = {loop for name in threaded & regions.keys() for loop in regions[name].loops}
     around = (s.loops for name, s in regions.items() if s.iterators and name not in threaded)
@@ -43,15 +83,61 @@ def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[L
     return frozenset(place for place in places if place is not None)
 
 
-def in_order(scop: Scop, places: Collection[Loc]) -> tuple[str, ...]:
-    """Returns sentences which say that the loops at these places run in order, and what of their regions may carry a dependence."""
+def _threaded(scop: Scop, dependences: Dependences) -> frozenset[str]:
+    """Returns the statements around which a loop may go to threads."""
+    found: set[str] = set()
+    for node, _ in parallel_bands(with_threads(scop.schedule, dependences).get_root()):
+        found |= {*polyhedra.set_names(node.get_domain())}
+    return frozenset(found)
+
+
+def in_order(scop: Scop, places: Collection[Loc], is_known: bool = True) -> tuple[OrderedLoop, ...]:
+    """Returns the loops at these places, which run in order, with what of their regions may carry a dependence.
+
+    is_known: whether dependences are known
+    """
     told = []
     for place in sorted(places, key=lambda each: (each.line, each.column)):
         inside = [s for s in scop.statements.values() if s.region is not None and place in s.loops]
-        carriers = list(dict.fromkeys(text for statement in inside for text in _carriers(scop, statement)))
-        since = f", since {' and '.join(carriers[:_MOST_TOLD])}" if carriers else ""
-        told.append(f"the loop in line {place.line} runs in order, in a region{since}")
+        carriers = tuple(dict.fromkeys(text for statement in inside for text in _carriers(scop, statement)))
+        helpful = _helpful(scop, inside) if is_known else ()
+        names = {fact.array: scop.arrays[fact.array].source_name for fact in helpful}
+        told.append(OrderedLoop(place, carriers, helpful, names))
     return tuple(told)
+
+
+def _helpful(scop: Scop, inside: Sequence[Statement]) -> tuple[IndexFact, ...]:
+    """Returns the fewest facts on index arrays by which a loop around each of some statements goes to threads; () where none do."""
+    names = frozenset(statement.name for statement in inside)
+    facts = [fact for fact in dict.fromkeys(_candidates(inside)) if _may_be_assumed(scop, fact)]
+    if not _is_enough(scop, facts, names):
+        return ()
+    for fact in tuple(facts):
+        others = [each for each in facts if each is not fact]
+        if _is_enough(scop, others, names):
+            facts = others
+    return tuple(facts)
+
+
+def _candidates(inside: Sequence[Statement]) -> Iterator[IndexFact]:
+    for statement in inside:
+        for access in (*statement.writes, *statement.reads):
+            yield from (step.needed for traced in access.traced for step in traced.steps)
+
+
+def _may_be_assumed(scop: Scop, fact: IndexFact) -> bool:
+    """Returns whether a kernel may assume something of an array: it is an argument of one dimension that no statement writes."""
+    array = scop.arrays[fact.array]
+    is_written = any(access.array == fact.array for s in scop.statements.values() for access in s.writes)
+    return array.role is Role.ARGUMENT and len(array.shape) == 1 and not is_written
+
+
+def _is_enough(scop: Scop, facts: Sequence[IndexFact], names: frozenset[str]) -> bool:
+    """Returns whether some facts make a loop around each of some statements parallel."""
+    if not facts:
+        return False
+    known = replace(scop, facts=(*scop.facts, *facts))
+    return names <= _threaded(known, Dependences(known))
 
 
 def _carriers(scop: Scop, statement: Statement) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Loops around regions go to threads where no two of their iterations depend on each other."""
 
 import numpy as np
+import pytest
 
 import polyml
 from polyml.dtypes import I64
@@ -140,3 +141,61 @@ def test_steps_are_compiled_whole_and_compute_what_python_does():
             steps(*plain)
             assert kernel.explain().count("its iterations go to threads") == 2
             assert all(np.allclose(a, b, rtol=0 if fp == "strict" else 1e-12, atol=0) for a, b in zip(own, plain))
+
+
+def scattered_rows(ptr, col, other, data, y):
+    for i in range(ptr.shape[0] - 1):
+        for p in range(ptr[i], ptr[i + 1]):
+            data[p] = y[other[i]]
+            y[col[p]] = data[p]
+
+
+def apart(ptr, col, data, y):
+    for i in range(ptr.shape[0] - 1):
+        for p in range(ptr[i], ptr[i + 1]):
+            data[p] = 1.0
+            y[col[p]] += 1.0
+
+
+def local(n, y):
+    k = np.arange(n)
+    for i in range(n):
+        y[k[i]] += 1.0
+
+
+def ordered(function, *types):
+    """Returns what is said of the loops of a kernel that run in order."""
+    return polyml.kernel(fallback="error")(function).lower(*types).ordered
+
+
+def test_what_would_have_to_be_known_of_index_arrays_is_found():
+    [loop] = ordered(apart, "i64[:]", "i32[:]", "f64[:]", "f64[:]")
+    assert loop.advice == "polyml.assume(polyml.monotonic(ptr)); polyml.assume(polyml.injective(col))"
+    assert str(loop).endswith(
+        "since data[p] may be any element of data and y[col[p]] may be any element of y; it would be parallel if no number in ptr were "
+        f"less than the one before it and no number were twice in col: {loop.advice}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "types"),
+    [(scattered_rows, ("i64[:]", "i64[:]", "i64[:]", "f64[:]", "f64[:]")), (local, ("int", "f64[:]"))],
+)
+def test_nothing_is_said_where_nothing_would_help(function, types):
+    [loop] = ordered(function, *types)
+    assert not loop.helpful and not loop.wish and not loop.advice and "parallel" not in str(loop)
+
+
+def test_what_is_advised_makes_the_loop_parallel():
+    def advised(ptr, col, data, y):
+        polyml.assume(polyml.monotonic(ptr))
+        polyml.assume(polyml.injective(col))
+        for i in range(ptr.shape[0] - 1):
+            for p in range(ptr[i], ptr[i + 1]):
+                data[p] = 1.0
+                y[col[p]] += 1.0
+
+    assert not ordered(advised, "i64[:]", "i32[:]", "f64[:]", "f64[:]")
+    [remarks] = polyml.kernel(fallback="error")(apart).remarks("i64[:]", "i32[:]", "f64[:]", "f64[:]")
+    [found] = [remark for each in remarks.statements for remark in each.remarks if remark.question == "parallel"]
+    assert found.kind == "missed" and found.advice == "polyml.assume(polyml.monotonic(ptr)); polyml.assume(polyml.injective(col))"
