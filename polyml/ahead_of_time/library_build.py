@@ -110,7 +110,7 @@ def _compiled(kernel: KernelFunction, signature: CallSignature, wanted: LibraryR
 
         found = []
         for aliased in (False, True) if wanted.overlap == "run" else (False,):
-            request = pipeline.CompileRequest(types, layouts, options, aliased, None if aliased else sizes, machine)
+            request = pipeline.CompileRequest(types, layouts, options, aliased, None if aliased else sizes, machine, restarts=False)
             given = None if aliased else kernel._given
             found.append(pipeline.compile(kernel._parsed(), request, given=given, emits=TEXT))
         return found

@@ -217,13 +217,17 @@ class Function(Expr):
 
 @dataclass(frozen=True)
 class For(Located):
-    """A For is the loop `for var in range(start, stop, step)`; step is a constant integer that is not zero."""
+    """A For is the loop `for var in range(start, stop, step)`; step is a constant integer that is not zero.
+
+    restarts: whether an error in it ends the call so that plain Python runs it again, since nothing that outlives the call is written
+    """
 
     var: str
     start: Expr
     stop: Expr
     step: int
     body: tuple[Stmt, ...]
+    restarts: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

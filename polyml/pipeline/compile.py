@@ -164,7 +164,9 @@ def compile(
     with dumps(options, kernel.name, runner.made):
         alike = wanted.alike and given is None
         transform = (given is not None or options.schedule == "auto") and not aliased
-        request = ModelRequest(options, aliased, transform, of_sizes, wanted.machine, alike, general=wanted.general)
+        request = ModelRequest(
+            options, aliased, transform, of_sizes, wanted.machine, alike, general=wanted.general, restarts=wanted.restarts
+        )
         model = (
             with_regions(kernel, wanted.types, request, runner)
             if given is None

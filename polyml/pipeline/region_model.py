@@ -9,13 +9,18 @@ from math import prod
 
 from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax
+from polyml.machines import cpu
+from polyml.model.index_arrays.partial_scatters import Scattering, in_chunks
 from polyml.model.lowering.region_building import DataRequirement, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
+from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.stages import Model, ModelRequest, modelled
+from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
+from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.affine.source_threads import OrderedLoop, in_order, sequential_loops
 from polyml.source import Loc
 
+_MOST_CHUNKS = 16  # of sums at indices from data, each with memory of its own
 REPEATED_ELEMENTS = 2**16  # of the largest array: loops over more, again and again, are lifted out of regions
 
 
@@ -36,6 +41,8 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise
     with_loops = partial(_with_loops, kernel, types, wanted, runner)
     around, ordered = _loops_around(model, wanted, with_loops)
+    if around.sequential and (chunked := _with_chunks(model, wanted, around, runner)) is not None:
+        return chunked
     model = with_loops(around) if around.sequential or around.divided else model
     return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=repeats)
 
@@ -92,6 +99,33 @@ def _loops_around(
 def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:
     """Returns the places of loops around regions of which no loop may go to threads."""
     return sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
+
+
+def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner: PassRunner) -> Model | None:
+    """Returns the model with sums at indices from data in chunks that go to threads; None where there are none, or it does not pay.
+
+    around: what becomes of loops that have regions inside
+    """
+    options, extents = wanted.options, wanted.sizes.extents if isinstance(wanted.sizes, Sizes) else None
+    if extents is None or not wanted.restarts or wanted.aliased or model.unknown or options.runs_alone or not options.parallel:
+        return None
+    known = Scattering(around.sequential, min(max(cpu.usable_cores(), 2), _MOST_CHUNKS), options.fp != "strict", dict(extents))
+    typed, done = in_chunks(model.typed, known)
+    if not done:
+        return None
+    request = replace(wanted, around=replace(around, sequential=around.sequential - done))
+    try:
+        with account(CompileBudget(options.compile_budget_s).model):
+            made = model_of_scop(typed, scop_of(typed, request, runner), request, runner)
+            if not sequential_loops(made.scop, made.dependences) <= request.around.sequential:
+                return None
+    except (BudgetExceeded, NotAffineError):
+        return None
+    ordered = in_order(model.scop, request.around.sequential)
+    lines = (
+        f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which adds up by itself" for place in done
+    )
+    return replace(made, typed=model.typed, notes=(*model.notes, *lines, *map(str, ordered)), ordered=ordered, chosen_by_sizes=True)
 
 
 def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:

@@ -45,6 +45,7 @@ class CompileRequest:
     machine: the processor that the code is for.
     alike: whether sizes that are equal in the call may be taken to be equal before there is a schedule.
     general: whether what is affine only for known sizes and integer arguments becomes regions, for all of them.
+    restarts: whether the caller runs a call as plain Python that ends with `Status.RESTARTED`.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -55,6 +56,7 @@ class CompileRequest:
     machine: cpu.CpuMachine = field(default_factory=lambda: cpu.host())
     alike: bool = True
     general: bool = False
+    restarts: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class ModelRequest:
     around: what becomes of loops that have regions inside.
     tested: where indices and slices are tested as the program runs; None: nowhere, there are no regions.
     general: whether what is affine only for known sizes and integer arguments is not affine.
+    restarts: whether a call may end with `Status.RESTARTED`, so that plain Python runs it.
     """
 
     options: Options
@@ -83,6 +86,7 @@ class ModelRequest:
     around: LoopsAround = PLAIN_LOOPS
     tested: frozenset[Loc] | None = None
     general: bool = False
+    restarts: bool = False
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:

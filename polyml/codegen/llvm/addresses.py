@@ -17,7 +17,7 @@ from polyml.codegen.ir.jams import JamStack
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
-from polyml.model.core.call_interface import FIRST_FAILURE, Failure
+from polyml.model.core.call_interface import FIRST_FAILURE, Failure, Status
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import (
     Affine,
@@ -148,6 +148,7 @@ class Addresses:
         self.jams = JamStack()
         self.path: list[Loop | Guard] = []
         self.once: BasicBlock | None = None
+        self.restarts = False  # whether an error where the code is ends the call so that plain Python runs it again
 
     def fail(self, status: str) -> None:
         """Ends the current block with a jump to where the function ends, because of an error in a region.
@@ -155,6 +156,10 @@ class Addresses:
         status: that of the call, as the SSA name of an i64 or a constant. Functions that hold no regions have no such end.
         """
         raise TypeError(f"{type(self).__name__} holds no regions")
+
+    def told(self, status: str) -> str:
+        """Returns the status with which the function ends because of an error in a region, of which the own status is given."""
+        return str(int(Status.RESTARTED)) if self.restarts else status
 
     def begin_loops(self) -> None:
         """Starts the block in which the loops begin. One for what is computed once stands before it, if the program has such values."""

@@ -17,7 +17,15 @@ from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
 from polyml.codegen.llvm.loops.parallel_work import is_short, work, work_at
-from polyml.codegen.llvm.outline import STATUS_WORD, LoopEnvironment, OutlinedLoop, has_loops_by_data, may_fail, region_work
+from polyml.codegen.llvm.outline import (
+    STATUS_WORD,
+    LoopEnvironment,
+    OutlinedLoop,
+    has_loops_by_data,
+    is_of_chunks,
+    may_fail,
+    region_work,
+)
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
@@ -112,7 +120,7 @@ class KernelEmitter(Body):
 
     def fail(self, status: str) -> None:
         """Ends the current block with a jump to the end of the kernel, which then returns the status."""
-        self.fn.do(f"store i64 {status}, ptr {self._status()}")
+        self.fn.do(f"store i64 {self.told(status)}, ptr {self._status()}")
         self.fn.jump(self.failed)
 
     def _status(self) -> str:
@@ -270,6 +278,8 @@ class KernelEmitter(Body):
         """Emits whether a parallel loop has enough work for threads, and returns its SSA name; a constant if it has at the least
         sizes that the code is for, or has not at the greatest.
         """
+        if is_of_chunks(self.module, node):
+            return "true"
         if may_fail(self.module, node):
             return self.fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK // region_work(self.module, node)}")
         least, most = work_at(node, *self.module.ranges.corners(self.module.symbols))

@@ -115,7 +115,7 @@ class OutlinedLoop(Body):
         """Ends the current block with a jump to the end of the chunk, after it has told of the error, with its iteration of the loop."""
         self.declared["polyml_fail"] = _FAIL
         iteration = self.names[self._node.var][0]
-        self.fn.do(f"call void @polyml_fail(ptr {self.failure}, i64 {iteration}, i64 {status})")
+        self.fn.do(f"call void @polyml_fail(ptr {self.failure}, i64 {iteration}, i64 {self.told(status)})")
         self.fn.jump(self.failed)
 
     def _even(self, lower: str, upper: str) -> None:
@@ -157,6 +157,12 @@ class OutlinedLoop(Body):
 def may_fail(module: Module, node: Loop) -> bool:
     """Returns whether a loop has regions, in which a call may end with an error."""
     return module.has_regions and any(module.scop.statements[each.statement].region for each in instances(node.body))
+
+
+def is_of_chunks(module: Module, node: Loop) -> bool:
+    """Returns whether a loop runs chunks of another one, which was worth it by the sizes that code is made for."""
+    regions = (module.scop.statements[each.statement].region for each in instances(node.body))
+    return any(region is not None and region.restarts for region in regions)
 
 
 def region_work(module: Module, node: Loop) -> int:

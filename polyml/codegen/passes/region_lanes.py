@@ -66,7 +66,7 @@ def _with_lanes(node: Node, program: Program, lanes: int, notes: list[str]) -> N
 def _pays(statement: Statement, own: set[str], program: Program) -> bool:
     """Returns whether instances of a statement may run in lanes, and are expected to be faster so. own: iterators that differ."""
     region = statement.region
-    if region is None:
+    if region is None or region.restarts:
         return False
     sizes, numbers = frozenset(p.name for p in program.scop.parameters if p.is_size), lane_numbers(region, own)
     written = cells(region)

@@ -31,6 +31,7 @@ class Status(IntEnum):
     TOO_LARGE_AN_ARRAY = -6  # an array is larger than any memory
     TOO_GREAT_A_SIZE = -7  # a size of an argument is too great for loops in 64 bits
     TOO_LARGE_TO_SPARE = -8  # an array that the kernel does without has so many elements that to go through them takes very long
+    RESTARTED = -9  # an error that plain Python raises: nothing is written yet
 
 
 FIRST_FAILURE = 2**15  # the lowest 16 bits of a status that tells of an error in a region; the index is in the other bits

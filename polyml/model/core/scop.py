@@ -152,6 +152,11 @@ class Region(syntax.Expr):
     accesses: tuple[RegionAccess, ...]
 
     @property
+    def restarts(self) -> bool:
+        """Returns whether an error in it leaves nothing written, so that plain Python runs the call again."""
+        return any(isinstance(stmt, syntax.For) and stmt.restarts for stmt in statements(self.body))
+
+    @property
     def expressions(self) -> Iterator[syntax.Expr]:
         """Yields every expression in the statements, targets of assignments included, and all that is inside of it."""
         for stmt in statements(self.body):

@@ -62,8 +62,10 @@ class RegionEmitter(StatementBlocks):
     def emit(self) -> None:
         """Emits the region's statements."""
         self._body.flush()
+        before, self._body.restarts = self._body.restarts, self._region.restarts
         with self._body.math.one_by_one():
             self._block(self._region.body)
+        self._body.restarts = before
         self._body.math.forget()
 
     def _block(self, body: Sequence[syntax.Stmt]) -> None:

@@ -1,0 +1,246 @@
+"""Sums at indices from data on threads: each chunk of a loop adds to an array of its own, and these are added up behind the loop.
+
+    for i in range(n):                 part = full((C, B), 0)
+        hist[k[i]] += w[i]      ->     for c in range(C):
+                                           for i in range(c*n // C, (c + 1)*n // C): part[c, k[i]] += w[i]
+                                       for c in range(C):
+                                           for b in range(B): hist[b] += part[c, b]
+
+Integers give the same sums in any order; floats do not, so this is for the settings of `fp` that allow another order. An error in a chunk
+leaves what is not added up yet unwritten; so nothing that outlives the call is written before, and plain Python runs the call again.
+
+Jin, Yang and Agrawal, "Shared memory parallelization of data mining algorithms", TKDE 2005, call this full replication.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyml.dtypes import PYINT, DType
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import assigned_arrays, assigned_names, statements
+from polyml.frontend.syntax import Expr, Stmt
+from polyml.source import Loc
+
+LEAST_ITERATIONS = 2**17  # of shorter loops, threads and additions behind them cost more than they gain
+_SHARE = 4  # iterations for each element that is added up behind the loop
+
+
+@dataclass(frozen=True)
+class Scattering:
+    """A Scattering is what is known of a kernel in which sums at indices from data go to threads.
+
+    places: the loops that may be divided into chunks
+    chunks: how many
+    reorders: whether floats may be added up in another order
+    shapes: those of the arrays that are arguments, in the call that code is made for
+    """
+
+    places: Collection[Loc]
+    chunks: int
+    reorders: bool
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+def in_chunks(kernel: syntax.Kernel, known: Scattering) -> tuple[syntax.Kernel, frozenset[Loc]]:
+    """Returns a typed kernel with its sums at indices from data in chunks, and the places of the loops that are divided."""
+    body: list[Stmt] = []
+    done: set[Loc] = set()
+    parameters = {param.name for param in kernel.params}
+    for position, stmt in enumerate(kernel.body):
+        before = kernel.body[:position]
+        if isinstance(stmt, syntax.For) and stmt.loc in known.places and not assigned_arrays(before) & parameters:
+            targets = _targets(stmt, known) if has_own_numbers(stmt, kernel) else {}
+            elements = _elements(kernel, targets, known.shapes)
+            if targets and elements and elements * known.chunks * _SHARE <= _iterations(stmt, known.shapes) >= LEAST_ITERATIONS:
+                body += _Chunks(kernel, stmt, targets, known.chunks).statements()
+                done |= {stmt.loc} if stmt.loc is not None else set()
+                continue
+        body.append(stmt)
+    return (replace(kernel, body=tuple(body)) if done else kernel), frozenset(done)
+
+
+def _targets(loop: syntax.For, known: Scattering) -> dict[str, DType]:
+    """Returns the arrays that a loop writes, with the types of their elements, if all it does with them is to add to elements; else none."""
+    inside = [*statements(loop.body)]
+    if loop.step != 1 or any(isinstance(stmt, (syntax.Alloc, syntax.Return, syntax.Require)) for stmt in inside):
+        return {}
+    assigns = [stmt for stmt in inside if isinstance(stmt, syntax.Assign)]
+    stores = [(stmt, stmt.target) for stmt in assigns if isinstance(stmt.target, syntax.Subscript)]
+    targets = {target.array: target.dtype for _, target in stores}
+    accessed = (e for stmt in (loop, *inside) for e in traversal.accessed(stmt))
+    reads = [node.array for e in accessed for node in _nodes(e)]
+    mentioned = {name: reads.count(name) for name in targets}
+    fine = all(_is_sum(stmt.value, target, known.reorders) for stmt, target in stores)
+    return (
+        targets if fine and all(2 * sum(t.array == name for _, t in stores) == count for name, count in mentioned.items()) else {}
+    )
+
+
+def has_own_numbers(loop: syntax.For, kernel: syntax.Kernel) -> bool:
+    """Returns whether each iteration of a loop assigns the numbers that the loop changes before it reads them, and nothing else mentions
+    them.
+    """
+    inside, everywhere = _mentions((loop,)), _mentions(kernel.body)
+    changed = assigned_names((loop,))  # variables of loops among them, which are not read behind these
+    stored = {s.target.name for s in statements(loop.body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
+    is_theirs = all(inside[name] == everywhere[name] for name in stored)
+    return is_theirs and _assigned(loop.body, frozenset({loop.var}), changed) is not None
+
+
+def _mentions(body: Sequence[Stmt]) -> Counter[str]:
+    found = Counter(stmt.var for stmt in statements(body) if isinstance(stmt, syntax.For))
+    accessed = (e for stmt in statements(body) for e in traversal.accessed(stmt))
+    found.update(node.name for e in accessed for node in traversal.nodes(e) if isinstance(node, syntax.Name))
+    return found
+
+
+def _assigned(body: Sequence[Stmt], known: frozenset[str], changed: Collection[str]) -> frozenset[str] | None:
+    """Returns the numbers that have a value of this iteration behind some statements; None where one is read before it has.
+
+    known: those that have one before
+    changed: the numbers that iterations change
+    """
+    for stmt in body:
+        read = {n.name for e in traversal.expressions(stmt) for n in traversal.nodes(e) if isinstance(n, syntax.Name)}
+        if (read & {*changed}) - known:
+            return None
+        inner = known | {stmt.var} if isinstance(stmt, syntax.For) else known
+        ends = [_assigned(block, inner, changed) for block in traversal.bodies(stmt)]
+        reached = [end for end in ends if end is not None]
+        if len(reached) < len(ends):
+            return None
+        if isinstance(stmt, syntax.If):
+            known = reached[0] & reached[1]
+        elif isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            known |= {stmt.target.name}
+    return known
+
+
+def _is_sum(value: Expr, target: syntax.Subscript, reorders: bool) -> bool:
+    """Returns whether a value is an element and something that is added to it or taken from it, in types that make its order free."""
+    element = target.dtype
+    if not (element.is_integer or element.is_float and element.bits >= 32 and reorders):
+        return False
+    value = _converted(value, element)
+    match value:
+        case syntax.Binary(op="+" | "-" as op, left=left, right=right):
+            return _converted(left, element) == target or op == "+" and _converted(right, element) == target
+    return False
+
+
+def _converted(value: Expr, element: DType) -> Expr:
+    """Returns what a value is converted from, as far as conversions are among integers, or among floats."""
+    while isinstance(value, syntax.Cast) and value.to != PYINT and value.operand.dtype != PYINT:
+        kinds = (value.to, value.operand.dtype)
+        if not all(kind.is_integer for kind in kinds) and not all(kind.is_float and kind.bits >= element.bits for kind in kinds):
+            break
+        value = value.operand
+    return value
+
+
+def _elements(kernel: syntax.Kernel, targets: Collection[str], shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Returns how many elements arrays have in all; 0 where that is not known."""
+    made = {stmt.name: stmt.extents for stmt in kernel.body if isinstance(stmt, syntax.Alloc)}
+    counts = []
+    for name in targets:
+        extents = [_number(extent, shapes) for extent in made.get(name, ())] if name in made else [*shapes.get(name, (None,))]
+        known = [extent for extent in extents if extent is not None]
+        counts.append(prod(known) if len(known) == len(extents) else 0)
+    return sum(counts) if all(counts) else 0
+
+
+def _iterations(loop: syntax.For, shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Returns about how many iterations a loop has, those of loops inside of it included: the elements of the largest vector that it reads
+    where that are more.
+    """
+    start, stop = _number(loop.start, shapes), _number(loop.stop, shapes)
+    own = max(stop - start, 0) if start is not None and stop is not None else 0
+    inside = any(isinstance(stmt, syntax.For) for stmt in statements(loop.body))
+    read = {node.array for stmt in statements(loop.body) for e in traversal.expressions(stmt) for node in _nodes(e)}
+    return max([own, *(shapes[name][0] for name in read if len(shapes.get(name, ())) == 1)]) if inside or not own else own
+
+
+def _nodes(expr: Expr) -> Iterator[syntax.Subscript]:
+    return (node for node in traversal.nodes(expr) if isinstance(node, syntax.Subscript))
+
+
+def _number(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+    """Returns what a size is in the call that code is made for; None where that is not known."""
+    match expr:
+        case syntax.Const(value=int(value)):
+            return value
+        case syntax.Shape(array=array, dim=dim) if array in shapes:
+            return shapes[array][dim]
+        case syntax.Binary(op="+" | "-" as op, left=left, right=right):
+            one, other = _number(left, shapes), _number(right, shapes)
+            return None if one is None or other is None else one + other if op == "+" else one - other
+    return None
+
+
+class _Chunks:
+    """A _Chunks makes the statements that take the place of a loop."""
+
+    def __init__(self, kernel: syntax.Kernel, loop: syntax.For, targets: Mapping[str, DType], chunks: int):
+        self._loop, self._targets = loop, targets
+        taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
+        taken |= {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}
+        taken |= {s.name for s in statements(kernel.body) if isinstance(s, syntax.Alloc)}
+        self._taken = taken
+        self._count = syntax.Const(chunks, dtype=PYINT)
+        self._zero, self._chunk = syntax.Const(0, dtype=PYINT), syntax.Name(self._fresh("chunk"), dtype=PYINT)
+        self._parts = {name: self._fresh(f"{name}_part") for name in targets}
+        self._ranks = {
+            node.array: len(node.indices) for s in statements(loop.body) for e in traversal.accessed(s) for node in _nodes(e)
+        }
+
+    def _fresh(self, stem: str) -> str:
+        name = next(name for n in range(len(self._taken) + 1) if (name := f"{stem}_{n}") not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def statements(self) -> Iterator[Stmt]:
+        """Yields the statements."""
+        loop, loc = self._loop, self._loop.loc
+        for name, part in self._parts.items():
+            extents = tuple(syntax.Shape(name, dim, dtype=PYINT) for dim in range(self._ranks[name]))
+            nothing = syntax.Const(-0.0 if self._targets[name].is_float else 0, dtype=self._targets[name])
+            yield syntax.Alloc(part, (self._count, *extents), self._targets[name], nothing, loc=loc)
+        following = syntax.Binary("+", self._chunk, syntax.Const(1, dtype=PYINT), dtype=PYINT)
+        inner = replace(
+            loop, start=self._bound(self._chunk), stop=self._bound(following), body=self._moved(loop.body), restarts=True
+        )
+        yield syntax.For(self._chunk.name, self._zero, self._count, 1, (inner,), loc=loc)
+        yield from (self._added(name, part) for name, part in self._parts.items())
+
+    def _bound(self, chunk: Expr) -> Expr:
+        """Returns where a chunk begins."""
+        start, stop = self._loop.start, self._loop.stop
+        length = syntax.Binary("-", stop, start, dtype=PYINT)
+        share = syntax.Binary("//", syntax.Binary("*", chunk, length, dtype=PYINT), self._count, dtype=PYINT)
+        return syntax.Binary("+", start, share, dtype=PYINT)
+
+    def _moved(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(traversal.with_bodies(traversal.map_reads(stmt, self._own), self._moved) for stmt in body)
+
+    def _own(self, expr: Expr) -> Expr:
+        """Returns an expression with the chunk's elements in the place of those that it adds to."""
+        made = traversal.with_operands(expr, tuple(map(self._own, traversal.operands(expr))))
+        if isinstance(made, syntax.Subscript) and made.array in self._parts:
+            return replace(made, array=self._parts[made.array], indices=(self._chunk, *made.indices))
+        return made
+
+    def _added(self, name: str, part: str) -> Stmt:
+        """Returns the loops that add a chunk's elements to those of the array, chunk by chunk."""
+        element, loc = self._targets[name], self._loop.loc
+        names = [self._fresh("at") for _ in range(self._ranks[name])]
+        indices = tuple(syntax.Name(each, dtype=PYINT) for each in names)
+        whole = syntax.Subscript(name, indices, dtype=element, inside=True, loc=loc)
+        own = syntax.Subscript(part, (self._chunk, *indices), dtype=element, inside=True, loc=loc)
+        made: Stmt = syntax.Assign(whole, syntax.Binary("+", whole, own, dtype=element), loc=loc)
+        for dim, each in reversed([*enumerate(names)]):
+            made = syntax.For(each, self._zero, syntax.Shape(name, dim, dtype=PYINT), 1, (made,), loc=None)
+        return syntax.For(self._chunk.name, self._zero, self._count, 1, (made,), loc=None)
