@@ -10,14 +10,22 @@ from math import prod
 from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.machines import cpu
+from polyml.model.core.dependence import Dependences
 from polyml.model.index_arrays.partial_scatters import Scattering, in_chunks
+from polyml.model.index_arrays.strips import in_strips
 from polyml.model.lowering.region_building import DataRequirement, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
-from polyml.schedule.affine.source_threads import OrderedLoop, in_order, sequential_loops
+from polyml.schedule.affine.source_threads import (
+    OrderedLoop,
+    in_order,
+    is_every_region_threaded,
+    sequential_loops,
+    short_iterations,
+)
 from polyml.source import Loc
 
 _MOST_CHUNKS = 16  # of sums at indices from data, each with memory of its own
@@ -44,6 +52,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     if around.sequential and (chunked := _with_chunks(model, wanted, around, runner)) is not None:
         return chunked
     model = with_loops(around) if around.sequential or around.divided else model
+    model = _with_strips(model, replace(wanted, around=around), runner) or model
     return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=repeats)
 
 
@@ -126,6 +135,27 @@ def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner
         f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which adds up by itself" for place in done
     )
     return replace(made, typed=model.typed, notes=(*model.notes, *lines, *map(str, ordered)), ordered=ordered, chosen_by_sizes=True)
+
+
+def _with_strips(model: Model, wanted: ModelRequest, runner: PassRunner) -> Model | None:
+    """Returns the model with short iterations of regions in strips, which regions run as loops of their own, where iterations are
+    independent by what is known of index arrays; None where there are none.
+    """
+    bare = replace(model.scop, facts=())
+    if not model.scop.facts or model.unknown or wanted.aliased:
+        return None
+    places = short_iterations(bare, sequential_loops(bare, Dependences(bare)) - sequential_loops(model.scop, model.dependences))
+    typed = in_strips(model.typed, places)
+    if typed is model.typed:
+        return None
+    try:
+        with account(CompileBudget(wanted.options.compile_budget_s).model):
+            request = replace(wanted, around=replace(wanted.around, sequential=wanted.around.sequential | places))
+            made = model_of_scop(typed, scop_of(typed, request, runner), request, runner)
+            is_parallel = is_every_region_threaded(made.scop, made.dependences, wanted.around.sequential)
+    except (BudgetExceeded, NotAffineError):
+        return None
+    return replace(made, typed=model.typed, notes=model.notes) if is_parallel else None
 
 
 def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:

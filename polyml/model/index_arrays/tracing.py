@@ -70,7 +70,12 @@ class Tracing:
         return None
 
     def _segment(self, loop: syntax.For) -> Origin | None:
-        """Returns the origin of the variable of a loop from one element of an array to another one; None for other loops."""
+        """Returns the origin of the variable of a loop from one element of an array to another one, or of one with affine bounds; None for
+        other loops.
+        """
+        first, end = self._affine(loop.start), self._affine(loop.stop)
+        if first is not None and end is not None:
+            return Origin((), ((first, end),)) if loop.step > 0 else None
         start, stop = self.of(loop.start), self.of(loop.stop)
         if start is None or stop is None or loop.step < 0 or start.steps != stop.steps:
             return None

@@ -25,7 +25,7 @@ from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Scop, Statem
 from polyml.model.index_arrays.tracing import Tracing
 from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
-from polyml.quasi_affine.affine import Affine
+from polyml.quasi_affine.affine import Affine, extremum
 from polyml.source import Loc
 
 
@@ -341,4 +341,7 @@ def affine(expr: Expr, values: Mapping[str, Affine] = MappingProxyType({})) -> A
             if op != "*":
                 return a + b if op == "+" else a - b
             return a * b.constant if b.is_constant else b * a.constant if a.is_constant else None
+        case syntax.Binary(op="min" | "max" as op, left=one, right=other):
+            a, b = affine(one, values), affine(other, values)
+            return None if a is None or b is None else extremum(op, [a, b])
     return None

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.frontend import syntax
+from polyml.frontend.name_resolution import statements
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Role, Scop, Statement
 from polyml.model.index_arrays.origins import INJECTIVE, MONOTONIC, IndexFact
@@ -81,6 +83,28 @@ def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[L
     around = (s.loops for name, s in regions.items() if s.iterators and name not in threaded)
     places = (next((loop for loop in loops if loop not in kept), None) for loops in around)
     return frozenset(place for place in places if place is not None)
+
+
+def short_iterations(scop: Scop, places: Collection[Loc]) -> frozenset[Loc]:
+    """Returns those of the places of outermost loops whose iterations are regions without loops, and nothing else."""
+    inside: dict[Loc, list[Statement]] = {}
+    for statement in scop.statements.values():
+        if statement.loops and statement.loops[0] in places and statement.loops[0] is not None:
+            inside.setdefault(statement.loops[0], []).append(statement)
+    return frozenset(place for place, found in inside.items() if all(map(_is_short, found)))
+
+
+def _is_short(statement: Statement) -> bool:
+    region = statement.region
+    has_loops = region is None or any(isinstance(stmt, (syntax.For, syntax.While)) for stmt in statements(region.body))
+    return not has_loops and len(statement.loops) == 1
+
+
+def is_every_region_threaded(scop: Scop, dependences: Dependences, places: Collection[Loc]) -> bool:
+    """Returns whether a loop around each region goes to threads. places: those of loops in order, which are parts of their regions"""
+    threaded = _threaded(scop, dependences)
+    around = (s for s in scop.statements.values() if s.region is not None and s.iterators and s.loops[0] not in places)
+    return all(statement.name in threaded for statement in around)
 
 
 def _threaded(scop: Scop, dependences: Dependences) -> frozenset[str]:

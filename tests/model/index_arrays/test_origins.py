@@ -16,6 +16,13 @@ from polyml.polyhedra import points
 def scattered(b, k):
     polyml.assume(polyml.injective(k))
     for i in range(k.shape[0]):
+        while b[k[i]] < 2.0:
+            b[k[i]] += 1.0
+
+
+def strips(b, k):
+    polyml.assume(polyml.injective(k))
+    for i in range(3, k.shape[0]):
         b[k[i]] += 1.0
 
 
@@ -63,6 +70,13 @@ def test_an_injective_array_has_each_number_at_one_place():
     name = next(name for name, s in scop.statements.items() if s.iterators and s.region)
     every = points(nothing_known, **{p.name: 5 for p in scop.parameters})
     assert {(a[1][0], b[1][0]) for a, b in every if a[0] == b[0] == name} == set(combinations(range(5), 2))
+
+
+def test_short_iterations_run_in_strips_that_are_independent():
+    found, scop = pairs(strips, ("f64[:]", "i64[:]"), 2000)
+    assert found == set()
+    region = next(s.region for s in scop.statements.values() if s.region is not None and s.iterators == ("strip_0",))
+    assert [type(stmt).__name__ for stmt in region.body] == ["For"]
 
 
 def test_a_row_of_a_matrix_belongs_to_one_iteration():
