@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import polyml
-from polyml.pipeline import texts
+from polyml.pipeline.printing import texts
 from polyml.pipeline.trace import Ran, recorded
 
 

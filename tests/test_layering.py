@@ -84,6 +84,7 @@ LAYERS = (
     ("gpu.teams", "gpu"),  # places below, launches above
     ("pictures.threads",),
     ("pictures.graphs",),
+    ("pipeline.printing",),
     ("pipeline",),
     ("pipeline.from_text", "pipeline.gpu"),
     ("performance",),

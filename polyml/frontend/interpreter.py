@@ -191,6 +191,10 @@ class _Interpreter:
 
         Elements that its expression reads are taken to be ones, since there may be none.
         """
+        if wanted.function == "listed":
+            return np.dtype(object)
+        if wanted.function == "array" and isinstance(wanted.of, syntax.Subscript):
+            return np.array(self._values[wanted.of.array].ravel().tolist()).dtype
         kind = np.ones(1, _TypeSampler(self._values).dtype(wanted.of))
         if wanted.function == "truth":
             return np.dtype(bool)

@@ -310,7 +310,8 @@ class TypeOf(Located):
     """A TypeOf is an element type that follows from the type of the expression `of`; typed kernels have none.
 
     function: "" for the type of `of` itself, "truth" for bool, "sum" and "mean" for the type that this reduction has in NumPy,
-        "wide sum" and "wide mean" for that type with float32 in the place of float16 and bfloat16
+        "wide sum" and "wide mean" for that type with float32 in the place of float16 and bfloat16, "array" for the type that NumPy gives
+        an array of such numbers; "listed", whatever `of` is, for a type that holds all that is stored in a list of Python's
     """
 
     of: Expr

@@ -35,10 +35,10 @@ from polyml.model.references import text as reference_text
 from polyml.model.text import writer as scop_writer
 from polyml.pipeline import passes
 from polyml.pipeline.candidates import searched
-from polyml.pipeline.dumps import dumps
 from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
+from polyml.pipeline.printing.dumps import dumps
 from polyml.pipeline.region_model import with_regions
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.quasi_affine.from_isl import expression_of_iterators

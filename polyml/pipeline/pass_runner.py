@@ -12,7 +12,7 @@ from polyml import interrupts, pass_manager
 from polyml.codegen.ir.program import CannotRunTogether
 from polyml.errors import CompileError, PolymlError
 from polyml.pass_manager import Pass
-from polyml.pipeline import texts
+from polyml.pipeline.printing import texts
 from polyml.polyhedra import BudgetExceeded, is_exhausted
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from polyml import pass_manager
 from polyml.pass_manager import Pass
-from polyml.pipeline import texts
 from polyml.pipeline.passes import NAMES
+from polyml.pipeline.printing import texts
 from polyml.values import cached_property
 
 _CONTEXT_LINES = 3

@@ -52,6 +52,7 @@ class LoopBuilder(ABC):
     numbers: name -> its value, for names that never change and whose value is a constant or computed from sizes of arrays
     kept: names that an enclosing loop binds to a new array in each iteration, which is stored in the memory of the old one
     truths: the names of the arrays of bool
+    lists: the names of the local arrays that hold the elements of lists
     complex: for each array among the arguments whether its elements are complex
     halves: whether the kernel may compute in float16 or bfloat16
     lengths: loop variable -> the number that it stays below
@@ -77,6 +78,7 @@ class LoopBuilder(ABC):
         self.complex = {p.name: t.element.is_complex for p, t in zip(kernel.params, types) if isinstance(t, ArrayType)}
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
+        self.lists: set[str] = set()
         self._reads = reads_of(kernel.body)
         self._unchanged = unchanged(kernel, bool(self._aliased))
         self._possibly_viewed: set[str] = set()  # arrays of which there is something that may be a view or a copy

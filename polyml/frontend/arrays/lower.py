@@ -273,6 +273,9 @@ class Lowering(LoopBuilder):
         if isinstance(target, syntax.Subscript):
             self.check_changes(target.array, stmt.loc)
             if isinstance(value, Elements):
+                if target.array in self.lists:
+                    notes = ["polyml compiles: lists of numbers"]
+                    raise NotAffineError("a list that has arrays in it", loc=stmt.loc, notes=notes, code="PML-F006")
                 if any(not extent.is_one for extent in value.shape):
                     why = "an array is assigned to one element"
                     raise PolymlTypeError(why, loc=stmt.loc, notes=["accepted: a number"], code="PML-F042")
@@ -347,6 +350,8 @@ class Lowering(LoopBuilder):
         self.out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
         extents = tuple(Extent(Linear.of(size), True) for size in shape)
         self.arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
+        if isinstance(stmt.element, syntax.TypeOf) and stmt.element.function == "listed":
+            self.lists.add(stmt.name)
 
     def _return(self, stmt: syntax.Return) -> None:
         values = [syntax.Name(v.name, loc=v.loc) if isinstance(v, syntax.ArrayName) else v for v in stmt.values]
@@ -475,6 +480,8 @@ class Lowering(LoopBuilder):
             self.array(expr.array, expr.loc)
         numbers = tuple(i.sample if isinstance(i, Elements) else i for i in indices)
         by_array = any(isinstance(i, Elements) for i in indices)
+        if by_array and expr.array in self.lists:
+            raise PolymlTypeError("a list has a subscript that is an array", loc=expr.loc, notes=["accepted: an int"])
         if known is None:
             return dataclasses.replace(expr, indices=numbers)  # type inference says that it is a number
         base = self.known(expr.array, known, expr.loc)

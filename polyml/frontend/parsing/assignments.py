@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from polyml.frontend.parsing.calls import lookup
 from polyml.frontend.parsing.expression_parser import BINARY, ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import stores
 from polyml.frontend.parsing.names import spelled
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves, same_form
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, has_shape, leaves, same_form
 from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc
 
@@ -71,7 +72,7 @@ class AssignmentParser:
         found = self.expressions.evaluated(
             ast.copy_location(ast.Tuple(value.elts), value) if isinstance(value, ast.List) else value
         )
-        if not isinstance(found, (tuple, ShapeOf)):
+        if not isinstance(found, SEQUENCES):
             accepted = "`a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple"
             raise self.expressions.error(value, "this cannot be unpacked", accepted)
         return found
@@ -107,14 +108,16 @@ class AssignmentParser:
                     node, f"{len(value)} values for {len(target.elts)} targets", "as many values as targets"
                 )
             return [pair for each, part in zip(target.elts, value) for pair in self.matched(each, part, node)]
-        if not isinstance(value, (tuple, ShapeOf)):
+        if not isinstance(value, SEQUENCES):
             return [(self._target(target), value)]
         if not isinstance(target, ast.Name):
             raise self.expressions.error(node, "a tuple is neither a number nor an array", _STORES)
-        return self._tuple_bound(target, value)
+        return self.sequence_bound(target, value)
 
-    def _tuple_bound(self, target: ast.Name, value: tuple[Value, ...] | ShapeOf) -> list[tuple[syntax.Name, syntax.Expr]]:
-        """Binds a name to a tuple, and returns (name, value) for the names of its parts.
+    def sequence_bound(
+        self, target: ast.Name, value: tuple[Value, ...] | ShapeOf | ListOf
+    ) -> list[tuple[syntax.Name, syntax.Expr]]:
+        """Binds a name to a tuple or list, and returns (name, value) for the names of its parts.
 
         NotAffineError is raised where the name may stand for something else on another path.
         """
@@ -142,6 +145,10 @@ class AssignmentParser:
         """
         if isinstance(value, ShapeOf):
             return value
+        if isinstance(value, ListOf):
+            return replace(
+                value, indices=tuple(syntax.Name(name_resolution.unused(name, self.expressions.taken)) for _ in value.indices)
+            )
         if isinstance(value, tuple):
             return tuple(self.named_parts(f"{name}_{k}", part, once) for k, part in enumerate(value))
         if once and isinstance(value, syntax.Const):
@@ -211,6 +218,9 @@ class AssignmentParser:
     def augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
         """Returns the assignment for `target op= value`."""
         loc = self.expressions.text.loc(stmt)
+        if isinstance(stmt.target, ast.Name) and stmt.target.id in self.expressions.tuples:
+            what = f"`{stmt.target.id}` is a tuple or list, which is changed as a whole"
+            raise self.expressions.not_affine(stmt, what, "assignments to elements of lists", "PML-F006")
         target, value = self._target(stmt.target), self.expressions.expr(stmt.value)
         if isinstance(stmt.op, ast.MatMult):
             result: syntax.Expr = syntax.Function("matmul", (target, value), loc=loc)
@@ -314,6 +324,8 @@ def _shape(parser: ExpressionParser, node: ast.expr) -> tuple[syntax.Expr, ...] 
     found = None if isinstance(node, ast.List) else parser.parts(node)
     if isinstance(found, ShapeOf):
         return syntax.Like(found.array, loc=parser.text.loc(node))
+    if found is not None and has_shape(found):
+        raise parser.not_affine(node, "a list as a shape", "a tuple of sizes", "PML-F006")
     sizes = parser.flat(node) if found is None else found
     return (parser.expr(node),) if sizes is None else tuple(leaves(sizes))
 

@@ -59,7 +59,7 @@ def reduction(call: ast.Call, function: object, fresh: Callable[[str], str]) -> 
     if generator is not None and (function is sum and COMPENSATES or any(each.is_async for each in generator.generators)):
         return None
     if generator is not None:
-        element, parts = _own_names(generator, fresh)
+        element, parts = own_names(generator, fresh)
     else:
         each = fresh("_each")
         element, parts = _read(each), [ast.comprehension(_stored(each), operand, [], 0)]
@@ -95,7 +95,7 @@ def _extremum(call: ast.Call, operand: ast.expr, fresh: Callable[[str], str]) ->
     return BuiltinReduction([_placed(ast.Assign([_stored(rows)], operand), call)], statements, result, rows)
 
 
-def _own_names(generator: ast.GeneratorExp | ast.ListComp, fresh: Callable[[str], str]) -> tuple[ast.expr, list[ast.comprehension]]:
+def own_names(generator: ast.GeneratorExp | ast.ListComp, fresh: Callable[[str], str]) -> tuple[ast.expr, list[ast.comprehension]]:
     """Returns the element and the parts of a generator, whose variables, which it alone sees, have names of their own. What its first
     loop goes over is computed outside of it.
     """

@@ -18,7 +18,7 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
 from polyml.frontend.parsing.names import inlined_function
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves
 from polyml.frontend.parsing.sequences.written_arrays import WrittenArrayParser
 from polyml.frontend.parsing.source_text import FunctionText
 from polyml.reading.numba_signatures import converts
@@ -65,6 +65,7 @@ class CallParser(WrittenArrayParser, ABC):
     ):
         super().__init__(function, text, taken)
         self.before: list[syntax.Stmt] = []
+        self.make_list = lambda node: None
         self._inline, self._allocate, self._reduce = inline, allocate, reduce
         self._lazy = 0  # how many `and` and `or` are around whose operand may not be evaluated
 
@@ -73,7 +74,7 @@ class CallParser(WrittenArrayParser, ABC):
         found = tuple(map(self.expr, node.elts)) if isinstance(node, ast.List) else self.parts(node)
         if not isinstance(found, tuple):
             return None
-        if any(isinstance(part, (tuple, ShapeOf)) for part in found):
+        if any(isinstance(part, SEQUENCES) for part in found):
             raise self.error(node, "a tuple inside of a tuple is neither a number nor an array", "a tuple of numbers or arrays")
         return tuple(leaves(found))
 
@@ -284,6 +285,8 @@ class CallParser(WrittenArrayParser, ABC):
         parts, loc = self.parts(node.args[0]), self.text.loc(node)
         if isinstance(parts, ShapeOf):
             return syntax.Function("ndim", (syntax.Name(parts.array, loc=loc),), loc=loc)
+        if isinstance(parts, ListOf):
+            return syntax.Shape(parts.array, len(parts.indices), loc=loc)
         return syntax.Shape(self.array(node.args[0]), 0, loc=loc) if parts is None else syntax.Const(len(parts), loc=loc)
 
     def _extremum(self, node: ast.Call) -> syntax.Expr:

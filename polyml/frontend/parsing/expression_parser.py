@@ -13,7 +13,7 @@ from polyml.frontend.constant_folding import constant, large_integer
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value
 from polyml.source import Loc
 
 BINARY = {
@@ -45,8 +45,9 @@ class ExpressionParser(TupleParser):
                 known, found = self.constant(node), self.part_of_tuple(node)
                 if known is not MISSING:
                     return self.number(node, known)
-                if isinstance(found, (tuple, ShapeOf)):
-                    raise self.error(node, "a tuple is neither a number nor an array", _ACCEPTED)
+                if isinstance(found, SEQUENCES):
+                    what = "a list" if isinstance(found, ListOf) else "a tuple"
+                    raise self.error(node, f"{what} is neither a number nor an array", _ACCEPTED)
                 return self._subscript(node) if found is None else found
             case ast.UnaryOp(op=ast.Not(), operand=operand) if self._truth(operand) is not None:
                 return syntax.Const(not self._truth(operand), loc=loc)
@@ -235,6 +236,8 @@ class ExpressionParser(TupleParser):
 
     def _compared_tuples(self, node: ast.Compare, op: ast.cmpop, sides: tuple[Value, Value], loc: Loc) -> syntax.Expr:
         """Returns a comparison of tuples, which the ranks of arrays decide too."""
+        if any(isinstance(each, ListOf) for side in sides for each in _parts_of(side)):
+            raise self.not_affine(node, "a comparison of lists", "comparisons of their elements", "PML-F006")
         if not isinstance(op, (ast.Eq, ast.NotEq)):
             raise self.not_affine(
                 node, "an order of tuples", "`A.shape == B.shape`, `t != u`, and comparisons of their parts", "PML-F006"
@@ -293,7 +296,7 @@ class ExpressionParser(TupleParser):
         return result
 
 
-def _parts_of(value: Value) -> list[syntax.Expr | ShapeOf]:
+def _parts_of(value: Value) -> list[syntax.Expr | ShapeOf | ListOf]:
     """Returns the numbers, arrays and shapes in a value, from left to right."""
     return [each for part in value for each in _parts_of(part)] if isinstance(value, tuple) else [value]
 
@@ -305,8 +308,8 @@ def _form(value: Value) -> object:
     return "shape" if isinstance(value, ShapeOf) else None
 
 
-def _compared(value: syntax.Expr | ShapeOf, loc: Loc) -> syntax.Expr:
-    return syntax.Name(value.array, loc=loc) if isinstance(value, ShapeOf) else value
+def _compared(value: syntax.Expr | ShapeOf | ListOf, loc: Loc) -> syntax.Expr:
+    return value if isinstance(value, syntax.Expr) else syntax.Name(value.array, loc=loc)
 
 
 def _is_single(value: object) -> bool:

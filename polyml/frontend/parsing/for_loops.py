@@ -21,7 +21,7 @@ from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import is_read_inside
 from polyml.frontend.parsing.jumps import Jumps
 from polyml.frontend.parsing.sequences.iterables import ITERABLES, Elements, IterableParser
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value
+from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value
 from polyml.frontend.traversal import nodes
 from polyml.source import Loc
 
@@ -60,6 +60,10 @@ class ForLoopParser:
         orelse = self._body(stmt.orelse)
         self._assignments.branches -= 1
         return loop.with_else(made, orelse, self._expressions.text.loc(stmt, stmt.iter))
+
+    def elements(self, node: ast.expr) -> Elements:
+        """Returns what a comprehension goes over."""
+        return self._iterables.elements(node, set())
 
     def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
         bound = self._iterables.bound_names(stmt)
@@ -198,7 +202,7 @@ class ForLoopParser:
         if name and isinstance(target, ast.Tuple) and isinstance(value, tuple):
             target, value = ast.Tuple(target.elts[1:], ast.Store()), value[1:]
         self._assignments.loops.append(name or index.name)
-        body = (*self._bind(target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body)))
+        body = (*self.bind(target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body)))
         self._assignments.loops.pop()
         return syntax.For(index.name, syntax.Const(0, loc=loc), elements.length, 1, body, loc=loc)
 
@@ -214,15 +218,15 @@ class ForLoopParser:
         stores = sum(isinstance(n, ast.Name) and n.id == first.id and isinstance(n.ctx, ast.Store) for n in ast.walk(stmt))
         return first.id if stores == 1 and first.id not in self._assignments.loops else ""
 
-    def _bind(self, target: ast.expr, value: Value, loc: Loc) -> list[syntax.Stmt]:
+    def bind(self, target: ast.expr, value: Value, loc: Loc) -> list[syntax.Stmt]:
         """Returns the assignments of an element to a loop's target, which may be a tuple of targets."""
         if isinstance(value, ShapeOf):
             raise self._expressions.not_affine(target, "a loop over shapes", ITERABLES, "PML-F008")
         if not isinstance(value, tuple) and isinstance(target, (ast.Tuple, ast.List)):
             raise self._expressions.not_affine(target, "an element of an array that is unpacked", ITERABLES, "PML-F008")
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple) and len(target.elts) == len(value):
-            return [made for each, part in zip(target.elts, value) for made in self._bind(each, part, loc)]
-        if not isinstance(value, tuple):
+            return [made for each, part in zip(target.elts, value) for made in self.bind(each, part, loc)]
+        if not isinstance(value, (tuple, ListOf)):
             return [syntax.Assign(self._assignments.local(target), value, loc=loc)]
         return [syntax.Assign(name, part, loc=loc) for name, part in self._assignments.matched(target, value, target)]
 
@@ -234,7 +238,7 @@ class ForLoopParser:
         jumps = any(isinstance(node, (ast.Break, ast.Continue)) for each in stmt.body for node in ast.walk(each))
         self._assignments.branches += jumps
         for value in parts:
-            made += [*self._bind(stmt.target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body))]
+            made += [*self.bind(stmt.target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body))]
         self._assignments.branches -= jumps
         return made
 

@@ -31,7 +31,7 @@ from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser, alloc
-from polyml.frontend.parsing.builtin_reductions import reduction
+from polyml.frontend.parsing.builtin_reductions import COMPENSATES, reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
@@ -41,7 +41,8 @@ from polyml.frontend.parsing.functions.inner_functions import InnerFunction, par
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value, has_shape, leaves, rebuilt, same_form
+from polyml.frontend.parsing.sequences.lists import ListParser
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, Value, has_shape, leaves, rebuilt, same_form
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.frontend.sparse.requirements import required
 from polyml.reading.function_source import names_outside
@@ -136,6 +137,8 @@ class _FunctionParser:
         self._definitions = DefinitionParser(self._assignments, self._text.tree)
         self._jumps = Jumps(self.expressions.fresh)
         self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree, self._jumps)
+        self._lists = ListParser(self._loops, self._assignments)
+        self.expressions.make_list = self._lists.made
         self._returned: list[Value] = []  # the tuples of the returns
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
@@ -276,6 +279,10 @@ class _FunctionParser:
                 return self._loops.loop(stmt)
             case ast.If():
                 return self._if(stmt)
+            case ast.Assign(targets=[ast.Name() as name], value=value) if self._lists.is_list(value):
+                return self._lists.bound(name, value)
+            case ast.AnnAssign(target=ast.Name() as name, value=ast.expr() as value) if self._lists.is_list(value):
+                return self._lists.bound(name, value)
             case ast.Assign(targets=targets, value=value):
                 return self._assignments.assign(stmt, targets, value)
             case ast.AnnAssign(target=target, value=value):
@@ -386,12 +393,12 @@ class _FunctionParser:
                 return syntax.Return((), False, loc=loc)
         else:
             found = self.expressions.evaluated(value)
-        if not isinstance(found, (tuple, ShapeOf)):
+        if not isinstance(found, SEQUENCES):
             return syntax.Return((found,), False, loc=loc)
-        is_nested = isinstance(found, ShapeOf) or any(isinstance(part, (tuple, ShapeOf)) for part in found)
+        is_nested = not isinstance(found, tuple) or any(isinstance(part, SEQUENCES) for part in found)
         if is_nested and (self._caller is None or has_shape(found)):
             raise self.expressions.not_affine(
-                value, "a tuple of tuples, or a shape, as the result", "a tuple of numbers and arrays"
+                value, "a tuple of tuples, a shape or a list as the result", "a tuple of numbers and arrays"
             )
         self._returned.append(found)
         return syntax.Return(tuple(leaves(found)), True, loc=loc)
@@ -409,7 +416,13 @@ class _FunctionParser:
         """Returns the name of the result of a call such as sum(A), whose loops are added before the statement; None where it is no such
         call.
         """
-        found = reduction(call, self.expressions.value(call.func), self.expressions.fresh)
+        function, operand = self.expressions.value(call.func), call.args[0]
+        listed = self.expressions.parts(operand) if isinstance(operand, (ast.Name, ast.Subscript)) else None
+        if isinstance(listed, ListOf) and function in (min, max) and not call.keywords:
+            return self._lists.extremum(listed, call, function is min)
+        if isinstance(listed, ListOf) and function is sum and COMPENSATES:
+            return None
+        found = reduction(call, function, self.expressions.fresh)
         if found is None:
             return None
         made = [*found.before, *found.statements]

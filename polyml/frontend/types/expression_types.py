@@ -11,6 +11,7 @@ from polyml.frontend.arrays.shapes import checked_dim, dimensions
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.frontend.types import function_rules, rules
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, converted, narrowed, truth, widened
+from polyml.frontend.types.list_elements import ListElements
 from polyml.frontend.types.local_numbers import LocalNumbers, source_name
 from polyml.frontend.types.type_sets import (
     TypeSet,
@@ -41,6 +42,7 @@ class ExpressionInference:
         self.params = {p.name: t for p, t in zip(kernel.params, types, strict=True)}
         self.arrays = {name: t for name, t in self.params.items() if isinstance(t, ArrayType)}
         self.numbers = LocalNumbers(kernel, self.params)
+        self.lists = ListElements(kernel)
         self.state = self.numbers.start
         self.around: tuple[syntax.For, ...] = ()
         self.final = False
@@ -148,7 +150,8 @@ class ExpressionInference:
                 loc=expr.loc,
                 notes=["accepted: one subscript per dimension"],
             )
-        whole = TypedValue(dataclasses.replace(expr, indices=indices, part="", dtype=array.element), of_type(array.element))
+        read = dataclasses.replace(expr, indices=indices, part="", dtype=array.element)
+        whole = self.lists.read(read) if expr.array in self.lists else TypedValue(read, of_type(array.element))
         return function_rules.call(syntax.Call(expr.part, (expr,), loc=expr.loc), (whole,)) if expr.part else whole
 
     def integer(self, expr: syntax.Expr, what: str) -> syntax.Expr:

@@ -40,7 +40,7 @@ from polyml.frontend import live_ranges, syntax, traversal
 from polyml.frontend.arrays import lower
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType, Stmt
-from polyml.frontend.types import rules
+from polyml.frontend.types import list_elements, rules
 from polyml.frontend.types.conversions import TypedValue, widened
 from polyml.frontend.types.expression_types import ExpressionInference
 from polyml.frontend.types.local_numbers import ReachingState, source_name
@@ -86,9 +86,9 @@ class _KernelInference(ExpressionInference):
         """Runs the passes, and returns the typed kernel."""
         growing = True
         while growing:
-            before = self.numbers.snapshot()
+            before = self.numbers.snapshot(), self.lists.snapshot()
             self._body(self.untyped.body, self.numbers.start)
-            growing = before != self.numbers.snapshot()
+            growing = before != (self.numbers.snapshot(), self.lists.snapshot())
         self.final = True
         body = self._body(self.untyped.body, self.numbers.start)
         body = (*self._body(tuple(self.numbers.required.values()), self.numbers.start), *body)
@@ -131,6 +131,8 @@ class _KernelInference(ExpressionInference):
                 return stmt
             case syntax.Assign(target=syntax.Name() as name):
                 return self._assign_name(stmt, name)
+            case syntax.Assign(target=syntax.Subscript(array=array)) if array in self.lists:
+                return self._assign_item(stmt, array)
             case syntax.Assign():
                 value, target = self.value(stmt.value), self.value(stmt.target)
                 if not value.known or not target.known:
@@ -157,6 +159,7 @@ class _KernelInference(ExpressionInference):
     def _assign_name(self, stmt: syntax.Assign, target: syntax.Name) -> syntax.Assign:
         name, value = target.name, self.value(stmt.value)
         self.numbers.assign(stmt, name, value.types)
+        self.lists.assign(name, stmt.value, value.types)
         if not self.final:
             return stmt
         dtype = storage(self.numbers.types_of(name))
@@ -183,9 +186,29 @@ class _KernelInference(ExpressionInference):
                 )
         return syntax.Const(True, dtype=BOOL)
 
+    def _assign_item(self, stmt: syntax.Assign, array: str) -> syntax.Assign:
+        """Returns the assignment to an element of a list, which keeps the type of the value."""
+        value = self.value(stmt.value)
+        self.lists.store(array, value.types)
+        target = self.value(stmt.target)
+        if not self.final or not value.known or not target.known:
+            return stmt
+        return dataclasses.replace(
+            stmt, target=list_elements.place(target.expr), value=self.lists.stored(array, value), in_place=False, whole=False
+        )
+
     def _alloc(self, stmt: syntax.Alloc) -> syntax.Alloc:
         shape = self._shape(stmt)
         fill = None if stmt.fill is None else self.value(stmt.fill)
+        if stmt.name in self.lists:
+            if fill is not None:
+                self.lists.fill(stmt.name, fill.types)
+            element = self.lists.element(stmt.name, self.final, stmt.loc)
+            if element is None or fill is not None and not fill.known:
+                return stmt
+            self.arrays[stmt.name] = ArrayType(element, len(shape))
+            typed = self.lists.filled(stmt.name, fill) if self.final else None
+            return dataclasses.replace(stmt, shape=shape, element=element, fill=typed) if self.final else stmt
         element = self._element(stmt, fill)
         if element is None or fill is not None and not fill.known:
             return stmt
@@ -227,6 +250,8 @@ class _KernelInference(ExpressionInference):
                 continue
             typed = self.value(value)
             rules.check_one_type(value, typed.types)
+            if self.lists.is_blend(value, typed.types):
+                raise rules.depends_on_path(value, typed.types)
             values.append(typed.expr)
             python.append(typed.known and typed.is_weak)
         return dataclasses.replace(stmt, values=tuple(values), python=tuple(python))

@@ -246,6 +246,11 @@ def element_type(wanted: syntax.TypeOf, value: TypedValue) -> DType:
     """
     if wanted.function == "truth":
         return BOOL
+    if wanted.function == "array":
+        kinds = {I64 if kind == PYINT else representation(kind) for kind in value.types}
+        if len(kinds) > 1:
+            raise depends_on_path(wanted.of, value.types)
+        return kinds.pop()
     check_one_type(wanted.of, value.types)
     dtype = I64 if value.dtype == PYINT else value.dtype
     if wanted.function.startswith("wide") and dtype in HALVES:

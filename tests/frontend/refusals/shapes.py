@@ -14,7 +14,7 @@ def f(A):
 """,
         NotAffineError,
         """
-kernel.py:2:12: error: a tuple of tuples, or a shape, as the result
+kernel.py:2:12: error: a tuple of tuples, a shape or a list as the result
           return A.shape
                  ^^^^^^^
   note: polyml compiles: a tuple of numbers and arrays

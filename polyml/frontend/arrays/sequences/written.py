@@ -37,12 +37,18 @@ def array(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> E
     for part in parts[1:]:
         for one, other in zip(parts[0].shape, part.shape):
             require_equal(one, other, "an array of rows of different lengths", builder.require, loc)
+    if options.get("listed"):
+        kind: syntax.TypeOf | DType = syntax.TypeOf(parts[0].sample, "array", loc=loc)
+        for extent in parts[0].shape:
+            builder.require(syntax.Compare(">", extent.expr, syntax.Const(0)), "an array of an empty list", loc)
+    if not options.get("listed") or like is not None or options.get("dtype") is not None:
+        kind = _element(builder, values, like, options.get("dtype"), loc)
     extents = (*map(Extent.constant, shape), *(parts[0].shape if parts else ()))
-    result = builder.allocated("_array", extents, _element(builder, values, like, options.get("dtype"), loc), None, loc)
+    result = builder.allocated("_array", extents, kind, None, loc)
     for place, part in zip(itertools.product(*map(range, shape)), parts):
         first = tuple(syntax.Const(index, loc=loc) for index in place)
         if part.rank:
-            builder.loops(part.shape, _stores(result, first, part, loc), loc)
+            builder.loops(part.shape, _stores(result, first, part, "listed" not in options, loc), loc)
         else:
             builder.out.append(syntax.Assign(result.lvalue(first), part.at(()), loc=loc))
     if values and like is None and options.get("dtype") in (None, BOOL):
@@ -68,9 +74,13 @@ def _part(value: Value) -> Elements:
     return as_array(value, None)
 
 
-def _stores(result: Elements, first: Point, part: Elements, loc: Loc | None) -> Callable[[Point], list[syntax.Stmt]]:
-    """Returns the function that gives the statements for a point of a row. first: where the row stands in the result"""
-    return lambda point: [syntax.Assign(result.lvalue((*first, *point)), part.at(point), whole=True, loc=loc)]
+def _stores(result: Elements, first: Point, part: Elements, whole: bool, loc: Loc | None) -> Callable[[Point], list[syntax.Stmt]]:
+    """Returns the function that gives the statements for a point of a row.
+
+    first: where the row stands in the result
+    whole: whether its elements are converted as astype does, which those of lists are not
+    """
+    return lambda point: [syntax.Assign(result.lvalue((*first, *point)), part.at(point), whole=whole, loc=loc)]
 
 
 def _element(

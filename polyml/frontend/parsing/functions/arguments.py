@@ -12,7 +12,7 @@ from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions import conversions, inlining
 from polyml.frontend.parsing.functions.inner_functions import Default, Held, parameters
 from polyml.frontend.parsing.names import is_number
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.values import SEQUENCES, Value, leaves
 from polyml.reading.numba_signatures import NumbaSignature
 
 
@@ -39,7 +39,7 @@ def assigned(
         expr, value = _argument(caller, argument)
         if name in kinds:
             expr, value = conversions.given(caller, argument, kinds[name], expr, value)
-        if isinstance(expr, (tuple, ShapeOf)):
+        if isinstance(expr, SEQUENCES):
             first += _tuple_argument(callee, name, caller.held(expr), name in bound_again)
             continue
         if value is not MISSING and not (name in bound_again and is_number(value)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value, leaves
 
 _OF_ELEMENTS = (range, enumerate, zip, reversed)
 ITERABLES = "loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out"
@@ -90,7 +90,7 @@ class IterableParser:
     def _held_part(self, value: Value, bound: set[str]) -> Value:
         if isinstance(value, tuple):
             return tuple(self._held_part(part, bound) for part in value)
-        return value if isinstance(value, ShapeOf) else self._held(value, bound)
+        return value if isinstance(value, (ShapeOf, ListOf)) else self._held(value, bound)
 
     def elements(self, node: ast.expr, bound: set[str]) -> Elements:
         """Returns what a loop over a node goes over.
@@ -109,12 +109,26 @@ class IterableParser:
                 return self._reversed(self.elements(node.args[0], bound), node)
             if called is zip and node.args:
                 return self._together([self.elements(argument, bound) for argument in node.args])
+        listed = self._expressions.parts(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
+        if isinstance(listed, ListOf):
+            return self._items(listed, node)
         is_part = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
         is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
         is_computed |= isinstance(node, ast.Call) and self._expressions.is_numpy(node.func)
         if not (is_computed or (is_part or isinstance(node, ast.Call)) and self._expressions.is_local(node)):
             raise self._refused(node)
         return self._rows(node, bound)
+
+    def _items(self, listed: ListOf, node: ast.expr) -> Elements:
+        """Returns the elements of a list."""
+        held, loc = self._expressions.held(listed), self._expressions.text.loc(node)
+        assert isinstance(held, ListOf)
+
+        def value(number: syntax.Expr) -> Value:
+            indices = (*held.indices, number)
+            return syntax.Subscript(held.array, indices, loc=loc) if len(indices) == held.ndim else replace(held, indices=indices)
+
+        return Elements(syntax.Shape(held.array, len(held.indices), loc=loc), value)
 
     def _refused(self, node: ast.expr) -> Exception:
         what = "a loop over something that is neither a range nor an array is not static control"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from dataclasses import replace
 
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.calls import CallParser
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves
 
 _COMPILED = "`t[0]` and `t[1:]` of a tuple `t`, with constants"
 
@@ -28,8 +29,8 @@ class TupleParser(CallParser):
         found = self.part_of_tuple(node) if isinstance(node, ast.Subscript) else self.parts(node)
         return self.expr(node) if found is None else found
 
-    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | None:
-        """Returns the parts of a tuple; None for an expression that is none, or the call of a function."""
+    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | ListOf | None:
+        """Returns the parts of a tuple, a shape or a list; None for an expression that is none, or the call of a function."""
         match node:
             case ast.Tuple(elts=elements):
                 for each in elements:
@@ -38,7 +39,7 @@ class TupleParser(CallParser):
                 return tuple(map(self.evaluated, elements))
             case ast.Name(id=name) if name in self.tuples and self.is_local(node):
                 found = self.tuples[name]
-                return found if isinstance(found, (tuple, ShapeOf)) else None
+                return found if isinstance(found, SEQUENCES) else None
             case ast.Name() | ast.Attribute() if not self.is_computed(node) and isinstance(self.value(node), tuple):
                 return self._constants(node, self.value(node))
             case ast.Attribute(value=ast.Name() as array, attr="shape") if self.is_local(array):
@@ -47,7 +48,7 @@ class TupleParser(CallParser):
                 return self._joined(left, right)
             case ast.Subscript() if not self._is_of_result(node):
                 part = self.part_of_tuple(node)
-                return part if isinstance(part, (tuple, ShapeOf)) else None
+                return part if isinstance(part, SEQUENCES) else None
         return None
 
     def _joined(self, left: ast.expr, right: ast.expr) -> tuple[Value, ...] | None:
@@ -81,6 +82,8 @@ class TupleParser(CallParser):
             return None
         if isinstance(base, syntax.Expr):
             return self.part_of_array(base, node)
+        if isinstance(base, ListOf):
+            return self._part_of_list(base, node)
         if isinstance(base, tuple):
             base = tuple(map(self.held, base))
         if isinstance(node.slice, ast.Slice):
@@ -94,6 +97,15 @@ class TupleParser(CallParser):
             raise self.not_affine(node, f"a tuple of {len(base)} has no part {index}", _COMPILED, "PML-F006")
         return base[index]
 
+    def _part_of_list(self, base: ListOf, node: ast.Subscript) -> Value:
+        """Returns an element of a list."""
+        if isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            raise self.not_affine(node, "a slice of a list", "`w[i]`, `np.array(w)`", "PML-F006")
+        indices = (*base.indices, self.expr(node.slice))
+        if len(indices) < base.ndim:
+            return replace(base, indices=indices)
+        return syntax.Subscript(base.array, indices, loc=self.text.loc(node))
+
     def _is_of_result(self, node: ast.expr) -> bool:
         """Returns whether a node is the result of a function that is inlined, or a part of one."""
         while isinstance(node, ast.Subscript):
@@ -104,6 +116,8 @@ class TupleParser(CallParser):
         """Returns a value that is computed before the statement that is parsed."""
         if isinstance(value, tuple):
             return tuple(map(self.held, value))
+        if isinstance(value, ListOf):
+            return replace(value, indices=tuple(each for index in value.indices for each in leaves(self.held(index))))
         if isinstance(value, (ShapeOf, syntax.Const, syntax.Name)):
             return value
         name = syntax.Name(self.fresh("_part"), loc=value.loc)

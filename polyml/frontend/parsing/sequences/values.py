@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Union
 
 from polyml.frontend import syntax
 
-Value = Union[syntax.Expr, "ShapeOf", tuple["Value", ...]]
+Value = Union[syntax.Expr, "ShapeOf", "ListOf", tuple["Value", ...]]
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,43 @@ class ShapeOf:
     array: str
 
 
+@dataclass(frozen=True)
+class ListOf:
+    """A ListOf is a list of numbers, or one of the lists in a list of lists, which all have one length.
+
+    array: the name of the local array that holds the numbers
+    ndim: how many dimensions that has: 1 where the outermost list has numbers in it
+    indices: the numbers of the list in the one around it, from the outermost on; none for the outermost list itself
+    """
+
+    array: str
+    ndim: int = 1
+    indices: tuple[syntax.Expr, ...] = ()
+
+
+SEQUENCES = (tuple, ShapeOf, ListOf)
+
+
 def leaves(value: Value) -> Iterator[syntax.Expr]:
-    """Yields the numbers and arrays in a value, from left to right."""
+    """Yields the numbers and arrays in a value, from left to right, and the numbers that say which part of a list is meant."""
     if isinstance(value, tuple):
         for part in value:
             yield from leaves(part)
+    elif isinstance(value, ListOf):
+        yield from value.indices
     elif not isinstance(value, ShapeOf):
         yield value
 
 
 def has_shape(value: Value) -> bool:
-    """Returns whether a value is the shape of an array as a whole, or has one in it."""
-    return any(map(has_shape, value)) if isinstance(value, tuple) else isinstance(value, ShapeOf)
+    """Returns whether a value is a list or the shape of an array as a whole, or has one in it."""
+    return any(map(has_shape, value)) if isinstance(value, tuple) else isinstance(value, (ShapeOf, ListOf))
 
 
 def rebuilt(form: Value, parts: Iterator[syntax.Expr]) -> Value:
     """Returns a value of the same form as another one, of other numbers and arrays."""
+    if isinstance(form, ListOf):
+        return replace(form, indices=tuple(next(parts) for _ in form.indices))
     return tuple(rebuilt(part, parts) for part in form) if isinstance(form, tuple) else next(parts)
 
 
@@ -44,4 +65,6 @@ def same_form(one: Value, other: Value) -> bool:
     """Returns whether two values have the same tuples in them, with as many parts each."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(same_form, one, other))
-    return not any(isinstance(value, (tuple, ShapeOf)) for value in (one, other))
+    if isinstance(one, ListOf) and isinstance(other, ListOf):
+        return (one.array, len(one.indices)) == (other.array, len(other.indices))
+    return not any(isinstance(value, SEQUENCES) for value in (one, other))

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 
 from polyml.frontend import syntax
 from polyml.frontend.parsing.array_signatures import Signature
 from polyml.frontend.parsing.names import NameLookup
-from polyml.frontend.parsing.sequences.values import ShapeOf, Value, has_shape, leaves
+from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value, has_shape, leaves
 
 MOST_ELEMENTS = 256  # each of which is a statement
 _DEFAULTS: dict[str, tuple[object, ...]] = {"copy": (True, None), "order": (None, "K", "C"), "ndmin": (0,), "subok": (False,)}
 
 
 class WrittenArrayParser(NameLookup, ABC):
-    """A WrittenArrayParser turns sequences that are written out into arrays."""
+    """A WrittenArrayParser turns sequences that are written out into arrays.
+
+    make_list: is called with an expression; returns the list that a comprehension makes, after adding its statements before the one that
+        is parsed, and None for any other expression
+    """
+
+    make_list: Callable[[ast.expr], ListOf | None]
 
     @abstractmethod
     def evaluated(self, node: ast.expr) -> Value:
@@ -30,8 +37,8 @@ class WrittenArrayParser(NameLookup, ABC):
         """
 
     @abstractmethod
-    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | None:
-        """Returns the parts of a tuple; None for an expression that is none, or the call of a function."""
+    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | ListOf | None:
+        """Returns the parts of a tuple, a shape or a list; None for an expression that is none, or the call of a function."""
 
     @abstractmethod
     def arguments(
@@ -73,16 +80,21 @@ class WrittenArrayParser(NameLookup, ABC):
     def array_operand(self, node: ast.expr) -> syntax.Expr:
         """Returns the operand of a function of arrays, which takes a tuple, and a list that is written out, as an array."""
         is_named = isinstance(node, (ast.Name, ast.Attribute)) and self.parts(node) is not None
-        if not is_named and not isinstance(node, (ast.List, ast.Tuple)):
+        if not is_named and not isinstance(node, (ast.List, ast.Tuple, ast.ListComp)):
             return self.expr(node)
         value = self._listed(node)
         return value if isinstance(value, syntax.Expr) else self._array_of(node, value)
 
-    def _array_of(self, node: ast.expr, value: tuple[Value, ...] | ShapeOf) -> syntax.Function:
+    def _array_of(self, node: ast.expr, value: tuple[Value, ...] | ShapeOf | ListOf) -> syntax.Function:
         """Returns the Function for the array that NumPy makes of a sequence."""
         loc = self.text.loc(node)
         if isinstance(value, ShapeOf):
             return syntax.Function("array", (syntax.Name(value.array, loc=loc),), (("sizes", True),), loc=loc)
+        if isinstance(value, ListOf):
+            part: syntax.Expr = syntax.Name(value.array, loc=loc)
+            if value.indices:
+                part = syntax.Subscript(value.array, value.indices, loc=loc)
+            return syntax.Function("array", (part,), (("listed", True),), loc=loc)
         shape, args = _shape(value), tuple(leaves(value))
         if shape is None or has_shape(value):
             what = "an array of lists of different lengths, or of shapes"
@@ -99,6 +111,9 @@ class WrittenArrayParser(NameLookup, ABC):
                 if isinstance(each, ast.Starred):
                     raise self.not_affine(each, "unpacking with * in a list", "each part written out")
             return tuple(self._listed(each) for each in node.elts)
+        made = self.make_list(node)
+        if made is not None:
+            return made
         known = self.constant(node)
         if isinstance(known, tuple):
             return self._constants(node, known)

@@ -16,7 +16,7 @@ from polyml.model.core.dependence import Dependences
 from polyml.model.core.printer import OPERATIONS
 from polyml.model.core.scop import Scop
 from polyml.pass_manager import Pass
-from polyml.pipeline import texts
+from polyml.pipeline.printing import texts
 from polyml.schedule.compute import Scheduled
 
 _KINDS = {

@@ -7,7 +7,7 @@ import polyml
 from polyml import pass_manager
 from polyml.config import scope
 from polyml.errors import CompileError
-from polyml.pipeline import texts
+from polyml.pipeline.printing import texts
 
 
 def smooth(A, B):
