@@ -16,13 +16,14 @@ from polyml.frontend.types.promotion import embeds
 from polyml.frontend.types.type_sets import (
     TypeSet,
     exact,
+    held_in,
+    holds,
     integer_range,
     is_weak,
     of_type,
     representation,
     rounded,
     spelled,
-    storage_of,
 )
 from polyml.source import Loc
 
@@ -60,8 +61,23 @@ class TypedValue:
         """Returns whether the value is a constant that is a Python number."""
         return self.is_weak and isinstance(self.expr, Const)
 
+    @property
+    def is_rounded(self) -> bool:
+        """Returns whether the value may be a Python int that is held in a float type, which rounds it."""
+        held = self.dtype.kind == "f" and PYINT in self.types
+        return held and not holds(self.dtype, PYINT, self.types[PYINT])
+
     def __str__(self) -> str:
         return spelled(self.types)
+
+
+def depends_on_path(expr: Expr, types: TypeSet) -> PolymlTypeError:
+    """Returns the error for a value whose type depends on the path that the program takes."""
+    return PolymlTypeError(
+        f"the type of this depends on the path the program takes: {spelled(types)}",
+        loc=expr.loc,
+        notes=["accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ"],
+    )
 
 
 UNKNOWN = TypedValue(Const(0), {})
@@ -81,6 +97,8 @@ def converted(value: TypedValue, to: DType, *, implicit: bool = True) -> Expr:
     when the program runs. Raises PolymlTypeError for a complex number where `to` is real.
     """
     expr, target = value.expr, representation(to)
+    if target.is_integer and value.is_rounded:
+        raise depends_on_path(expr, value.types)
     if expr.dtype.is_complex and not target.is_complex and target != BOOL:
         raise PolymlTypeError(
             f"a complex number stands where {target.numpy_name} is needed",
@@ -104,7 +122,8 @@ def widened(value: TypedValue, to: DType) -> Expr:
     if expr.dtype == to:
         return expr
     if value.is_weak and isinstance(expr, Const):
-        return dataclasses.replace(expr, value=exact(expr.value, to), dtype=to)
+        same = exact(expr.value, to)
+        return dataclasses.replace(expr, value=rounded(expr.value, to) if same is None else same, dtype=to)
     return _cast(expr, to, True)
 
 
@@ -113,7 +132,10 @@ def narrowed(expr: Expr, types: TypeSet) -> TypedValue:
 
     types: the types that the number may have at this place of the program
     """
-    return TypedValue(_cast(expr, storage_of(types), True), types)
+    held = held_in(types)
+    if held is None:
+        raise TypeError(f"no type holds {spelled(types)}")
+    return TypedValue(_cast(expr, held, True), types)
 
 
 def truth(expr: Expr) -> Expr:

@@ -15,10 +15,11 @@ from polyml.frontend.types.list_elements import ListElements
 from polyml.frontend.types.local_numbers import LocalNumbers, source_name
 from polyml.frontend.types.type_sets import (
     TypeSet,
+    held_in,
+    holds,
     of_type,
     representation,
     spelled,
-    storage,
     union,
 )
 from polyml.source import Loc
@@ -103,9 +104,9 @@ class ExpressionInference:
             return TypedValue(dataclasses.replace(expr, dtype=PYINT), of_type(PYINT))
         if self.final and read.needs_loops:
             self.numbers.require_loops(read.definitions, self.around)
-        has_type = bool(read.types) and storage(read.types) is not None
-        dtype = storage(self.numbers.types_of(expr.name)) if has_type else None
-        if dtype is None:
+        here = held_in(read.types) if read.types else None
+        dtype = held_in(self.numbers.types_of(expr.name)) if here is not None else None
+        if dtype is None or here == PYINT and dtype.is_float and not holds(dtype, PYINT, read.types[PYINT]):
             if self.final:
                 raise self.numbers.no_common_type(expr.name, expr.loc)
             return UNKNOWN
@@ -243,7 +244,7 @@ class ExpressionInference:
         if not all(v.known for v in values):
             return None
         types = union(v.types for v in values)
-        dtype = storage(types)
+        dtype = held_in(types)
         if dtype is None:
             if not self.final:
                 return None

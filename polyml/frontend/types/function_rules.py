@@ -14,7 +14,7 @@ from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
 from polyml.frontend.types import promotion
-from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, truth
+from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, depends_on_path, truth
 from polyml.frontend.types.operation_results import Results, result_types, rule_of
 from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
 from polyml.frontend.types.type_sets import TypeSet, of_type, representation, rounded, storage_of, union
@@ -22,6 +22,7 @@ from polyml.frontend.types.type_sets import TypeSet, of_type, representation, ro
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 OF_NUMPY = {"i": PYINT, "f": PYFLOAT, "c": PYCOMPLEX, "b": PYBOOL}  # the number of Python's that numba makes of one, by its kind
 _ROUNDINGS = ("floor", "ceil", "trunc")
+_OF_KINDS = ("real", "imag", "angle", "round", "item", "norm")  # functions that do other things with ints than with floats
 
 
 def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
@@ -31,6 +32,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     """
     if not all(a.known for a in args):
         return UNKNOWN
+    if any(a.is_rounded for a in args) and (expr.function in _OF_KINDS or expr.module == "math" and expr.function in _ROUNDINGS):
+        raise depends_on_path(expr, union(a.types for a in args))
     if expr.function in ("real", "imag"):
         return _part(expr, args[0])
     if expr.function == "complex":

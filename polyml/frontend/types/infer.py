@@ -17,8 +17,9 @@ follows from them:
   numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.
 * The right operand of ** on integers is unsigned or a constant that is not negative.
 * A number that is a Python number on one path and a NumPy scalar on another (`m = 0.0`, then `if A[i] > m: m = A[i]`)
-  is held in a type that contains both, and counts as NumPy's when it is returned. A result that is a Python float on one
-  path and a Python int on another is refused. Arithmetic whose result would
+  is held in a type that contains both, and counts as NumPy's when it is returned. A number that is a float on one path and a
+  Python int on another is held in float64, which rounds the int as NumPy and Python do where it meets a float; what would show
+  the difference is refused, such as a result, or its sum with an int (`type_sets.held_in`). Arithmetic whose result would
   depend on the path is refused, unless the Python number is a constant for which NumPy's type gives the same
   (`type_sets`, `operation_results`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
   A's type. Where the loop's bounds are known at entry a `Require` says so, and a call in which it does not run is one
@@ -45,10 +46,9 @@ from polyml.frontend.types.conversions import TypedValue, widened
 from polyml.frontend.types.expression_types import ExpressionInference
 from polyml.frontend.types.local_numbers import ReachingState, source_name
 from polyml.frontend.types.type_sets import (
+    held_in,
     integer_range,
     representation,
-    storage,
-    storage_of,
 )
 from polyml.pass_manager import apply
 from polyml.source import Loc
@@ -93,7 +93,8 @@ class _KernelInference(ExpressionInference):
         body = self._body(self.untyped.body, self.numbers.start)
         body = (*self._body(tuple(self.numbers.required.values()), self.numbers.start), *body)
         _check_constants(body)
-        scalars = tuple((name, storage_of(self.numbers.types_of(name))) for name in self.numbers.names)
+        held = ((name, held_in(self.numbers.types_of(name))) for name in self.numbers.names)
+        scalars = tuple((name, dtype) for name, dtype in held if dtype is not None)
         return dataclasses.replace(self.untyped, body=body, types=self.types, scalars=scalars)
 
     # Statements
@@ -162,7 +163,7 @@ class _KernelInference(ExpressionInference):
         self.lists.assign(name, stmt.value, value.types)
         if not self.final:
             return stmt
-        dtype = storage(self.numbers.types_of(name))
+        dtype = held_in(self.numbers.types_of(name))
         if dtype is None:
             raise self.numbers.no_common_type(name, stmt.loc)
         return dataclasses.replace(stmt, target=dataclasses.replace(target, dtype=dtype), value=widened(value, dtype))

@@ -11,7 +11,7 @@ from polyml.errors import PolymlError, PolymlTypeError
 from polyml.frontend import reaching_definitions, syntax, traversal
 from polyml.frontend.reaching_definitions import Assigned, Definition, LoopVariable, Reaching, ReachingDefinitions
 from polyml.frontend.syntax import ArgType, Stmt
-from polyml.frontend.types.type_sets import TypeSet, spelled, stands_for, storage, union
+from polyml.frontend.types.type_sets import TypeSet, held_in, spelled, stands_for, union
 from polyml.source import Loc
 
 
@@ -120,7 +120,7 @@ class LocalNumbers:
         types: the types where every loop runs
         others: the definitions that reach the read only where a loop does not run
         """
-        dtype = storage(types) if types else None
+        dtype = held_in(types) if types else None
         for definition in others:
             more = self._types.get(definition, {})
             lost = {k: known for k, known in more.items() if dtype is None or not stands_for(dtype, k, known)}

@@ -11,9 +11,9 @@ import numpy as np
 from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
-from polyml.frontend.types.conversions import TypedValue
+from polyml.frontend.types.conversions import TypedValue, depends_on_path
 from polyml.frontend.types.promotion import NoRule
-from polyml.frontend.types.type_sets import TypeSet, exact, representation, spelled, storage, union
+from polyml.frontend.types.type_sets import TypeSet, exact, representation, storage, union
 from polyml.numpy_dtypes import numpy_dtype
 
 Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of its operands
@@ -127,12 +127,3 @@ def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType)
         return None
     as_python = type(same.item())
     return result if repr(same.item()) == repr(as_python(result)) else None
-
-
-def depends_on_path(expr: syntax.Expr, types: TypeSet) -> PolymlTypeError:
-    """Returns the error for a value whose type depends on the path that the program takes."""
-    return PolymlTypeError(
-        f"the type of this depends on the path the program takes: {spelled(types)}",
-        loc=expr.loc,
-        notes=["accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ"],
-    )

@@ -24,8 +24,8 @@ from polyml.dtypes import BOOL, BY_NUMPY_NAME, F32, F64, HALVES, I64, OF_PYTHON,
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.types import promotion
-from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, truth, widened
-from polyml.frontend.types.operation_results import Results, depends_on_path, main_type, result_types, rule_of
+from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, depends_on_path, truth, widened
+from polyml.frontend.types.operation_results import Results, main_type, result_types, rule_of
 from polyml.frontend.types.promotion import embeds
 from polyml.frontend.types.type_sets import TypeSet, holds, integer_range, of_type, representation, storage, storage_of
 
@@ -234,7 +234,7 @@ def stored(value: TypedValue, element: DType) -> syntax.Expr:
 
 def filled(fill: TypedValue, element: DType) -> syntax.Expr:
     """Returns the value converted to the type of an array's elements, as np.full does: like astype, but Python ints must fit."""
-    if fill.is_weak and PYFLOAT in fill.types and element.is_integer:
+    if fill.is_weak and PYFLOAT in fill.types and element.is_integer and not fill.is_rounded:
         fill = TypedValue(fill.expr, of_type(F64))
     return converted(_castable(fill.expr, fill, element), element)
 
@@ -294,9 +294,10 @@ def _castable(expr: syntax.Expr, value: TypedValue, to: DType) -> TypedValue:
     """Returns the value as one that can be cast to `to`: nearly always the value itself.
 
     In a cast to an integer type a Python number has to fit, while one of NumPy's wraps. A value that may be either is returned as
-    one of NumPy's if all its Python numbers are known to fit; else PolymlTypeError is raised.
+    one of NumPy's if all its Python numbers are known to fit; else PolymlTypeError is raised. Where `to` has all values of the type
+    that holds the value, as int64 has those of Python ints, it is converted as it is.
     """
-    if value.is_weak or not to.is_integer or not any(k.weak for k in value.types):
+    if value.is_weak or not to.is_integer or not any(k.weak for k in value.types) or embeds(value.dtype, to):
         return value
     if not all(_known_to_fit(kind, known, to) for kind, known in value.types.items() if kind.weak):
         raise depends_on_path(expr, value.types)

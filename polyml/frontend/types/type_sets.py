@@ -78,6 +78,24 @@ def storage_of(types: TypeSet) -> DType:
     return found
 
 
+def held_in(types: TypeSet) -> DType | None:
+    """Returns the type in which the program holds a number that has a type set: `storage`, or F64 for floats on some paths and
+    Python ints on others; None if there is none.
+
+    The ints are rounded to float64 then, as NumPy and Python round them where they meet a float. What would show a difference is
+    refused (`conversions.TypedValue.is_rounded`).
+
+    >>> held_in({PYFLOAT: None, PYINT: None}).name
+    'f64'
+    """
+    exactly = storage(types)
+    if exactly is not None or PYINT not in types:
+        return exactly
+    others = {dtype: known for dtype, known in types.items() if dtype != PYINT}
+    floats = any(dtype.is_float for dtype in others)
+    return F64 if floats and storage({**others, PYFLOAT: None}) == F64 else None
+
+
 @lru_cache(maxsize=256)
 def _by_preference(types: frozenset[DType]) -> tuple[DType, ...]:
     return tuple(sorted(FIXED, key=lambda d: (d not in types, d.is_complex, d.bits, d.is_float)))
