@@ -62,10 +62,10 @@ class _LiveRangeSplitter:
             state = self._flow.after(stmt, state)
 
     def _unite(self, definitions: frozenset[reaching_definitions.Definition]) -> None:
-        first, *rest = map(self._root, definitions)
-        for other in rest:
-            if other is not first:
-                self._parent[other] = first
+        roots = list(map(self._root, definitions - {reaching_definitions.UNSET}))  # which is one for all names
+        for other in roots[1:]:
+            if other is not roots[0]:
+                self._parent[other] = roots[0]
 
     def _root(self, definition: reaching_definitions.Definition) -> reaching_definitions.Definition:
         while definition in self._parent:
@@ -104,8 +104,8 @@ class _LiveRangeSplitter:
         def new_name(node) -> str:
             if not isinstance(node, syntax.Name):
                 return traversal.named(node)
-            root = self._root(next(iter(reaching_definitions.reaching(state, node.name))))
-            return self._names.get(root, node.name)
+            definitions = reaching_definitions.reaching(state, node.name) - {reaching_definitions.UNSET}
+            return self._names.get(self._root(next(iter(definitions))), node.name) if definitions else node.name
 
         def renamed(expr: syntax.Expr) -> syntax.Expr:
             return traversal.rename(expr, new_name)

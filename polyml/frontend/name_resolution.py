@@ -22,7 +22,8 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
         named = _array_updates(_named_allocations(body, {param.name for param in params}, several))
         resolver = _Resolver(params, named)
         try:
-            return resolver.body(named, resolver.flow.start)
+            made = resolver.body(named, resolver.flow.start, resolver.sure.start)
+            return (*resolver.required.values(), *made)
         except NotAffineError:
             if resolver.several <= several:
                 raise
@@ -86,11 +87,17 @@ class _Resolver:
     """A _Resolver renames the arrays of one kernel.
 
     several: the names that may be one of several allocated arrays where they are read
+    sure: the definitions that reach a place if every loop runs
+    required: conditions that say that a loop runs, since a name would otherwise have no value, each with its Require
     """
 
     def __init__(self, params: Sequence[syntax.Param], body: Sequence[Stmt]):
         self.flow = reaching_definitions.ReachingDefinitions(params)
+        self.sure = reaching_definitions.ReachingDefinitions(params, loops_run=True, twin=self.flow)
         self.several: set[str] = set()
+        self.required: dict[syntax.Expr, syntax.Require] = {}
+        self._loops_around = dict(loops_around(body, ()))
+        self._at_entry = {param.name for param in params} - bound_names(body)
         parameters = {param.name for param in params}
         numbers = set()
         for stmt in statements(body):
@@ -105,36 +112,52 @@ class _Resolver:
             if isinstance(stmt, syntax.Alloc):
                 self._array_names[self.flow.assigned(stmt)] = unused(stmt.name, taken)
 
-    def body(self, stmts: Sequence[Stmt], state: reaching_definitions.Reaching) -> tuple[Stmt, ...]:
+    def body(
+        self, stmts: Sequence[Stmt], state: reaching_definitions.Reaching, sure: reaching_definitions.Reaching
+    ) -> tuple[Stmt, ...]:
+        """Returns the statements of a block resolved.
+
+        state, sure: the definitions that reach it; `sure` if every loop runs
+        """
         result = []
         for stmt in stmts:
-            result.append(self._stmt(stmt, state))
-            state = self.flow.after(stmt, state)
+            result.append(self._stmt(stmt, state, sure))
+            state, sure = self.flow.after(stmt, state), self.sure.after(stmt, sure)
         return tuple(result)
 
-    def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching) -> Stmt:
+    def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching, sure: reaching_definitions.Reaching) -> Stmt:
         if isinstance(stmt, syntax.Return):
             stmt = dataclasses.replace(stmt, values=tuple(self._returned(value, state) for value in stmt.values))
+        around = self._loops_around[id(stmt)] if id(stmt) in self._loops_around else ()
 
         def resolved(expr: syntax.Expr) -> syntax.Expr:
-            return traversal.rename(expr, lambda node: self._name(node, state))
+            return traversal.rename(expr, lambda node: self._name(node, state, sure, around))
 
         if isinstance(stmt, syntax.Alloc):
             array = traversal.map_reads(stmt, resolved)
             return dataclasses.replace(array, name=self._array_names[self.flow.assigned(stmt)])
         if isinstance(stmt, syntax.While):
             state = self.flow.inside(stmt, state)  # its condition is read before each run of the body
-        inside = self.flow.inside(stmt, state)
-        return traversal.with_bodies(traversal.map_reads(stmt, resolved), lambda body: self.body(body, inside))
+            sure = self.sure.inside(stmt, sure)
+        inside, surely = self.flow.inside(stmt, state), self.sure.inside(stmt, sure)
+        return traversal.with_bodies(traversal.map_reads(stmt, resolved), lambda body: self.body(body, inside, surely))
 
     def _returned(self, value: syntax.Expr, state: reaching_definitions.Reaching) -> syntax.Expr:
         if isinstance(value, syntax.Name) and _arrays(reaching_definitions.reaching(state, value.name)):
             return syntax.ArrayName(value.name, loc=value.loc)
         return value
 
-    def _name(self, node: syntax.Expr, state: reaching_definitions.Reaching) -> str:
+    def _name(
+        self,
+        node: syntax.Expr,
+        state: reaching_definitions.Reaching,
+        sure: reaching_definitions.Reaching,
+        around: Sequence[syntax.For],
+    ) -> str:
         name = traversal.named(node)
         definitions = reaching_definitions.reaching(state, name)
+        if reaching_definitions.UNSET in definitions and self._is_set_by_loops(reaching_definitions.reaching(sure, name), around):
+            definitions -= {reaching_definitions.UNSET}
         _check_defined(name, node, definitions)
         arrays = _arrays(definitions)
         if not arrays:
@@ -152,6 +175,45 @@ class _Resolver:
                 code="PML-F023",
             )
         return self._array_names[arrays[0]]
+
+
+    def _is_set_by_loops(self, definitions: frozenset[reaching_definitions.Definition], around: Sequence[syntax.For]) -> bool:
+        """Returns whether a name has a value where some loops run, of which that is known at the kernel's entry, and requires it.
+
+        definitions: those that reach a read of the name if every loop runs
+        around: the loops around the read
+        """
+        required: list[syntax.Require] = []
+        for definition in definitions:
+            if not isinstance(definition, reaching_definitions.Assigned):
+                return False
+            for loop in self._loops_around[id(definition.stmt)]:
+                if any(loop is each for each in around) or reaching_definitions.runs(loop):
+                    continue
+                if not all(self._is_known(node) for bound in (loop.start, loop.stop) for node in traversal.nodes(bound)):
+                    return False
+                runs = syntax.Compare("<" if loop.step > 0 else ">", loop.start, loop.stop, loc=loop.loc)
+                required.append(syntax.Require(runs, "a loop that does not run and so leaves a name without a value", loc=loop.loc))
+        self.required |= {require.condition: require for require in required}
+        return True
+
+    def _is_known(self, node: syntax.Expr) -> bool:
+        """Returns whether a part of a loop's bound is known at the kernel's entry."""
+        if isinstance(node, (syntax.Name, syntax.Shape)):
+            return traversal.named(node) in self._at_entry
+        return isinstance(node, (syntax.Const, syntax.Binary, syntax.Unary))
+
+
+def loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:
+    """Yields (the id of a statement, the loops around it, outermost first) for all statements.
+
+    around: the loops around `body`
+    """
+    for stmt in body:
+        yield id(stmt), around
+        inside = (*around, stmt) if isinstance(stmt, syntax.For) else around
+        for inner in traversal.bodies(stmt):
+            yield from loops_around(inner, inside)
 
 
 def _check_loop_variable(loop: syntax.For, parameters: set[str]) -> None:

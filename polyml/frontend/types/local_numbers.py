@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from polyml.dtypes import PYINT
 from polyml.errors import PolymlError, PolymlTypeError
 from polyml.frontend import reaching_definitions, syntax, traversal
+from polyml.frontend.name_resolution import loops_around
 from polyml.frontend.reaching_definitions import Assigned, Definition, LoopVariable, Reaching, ReachingDefinitions
 from polyml.frontend.syntax import ArgType, Stmt
 from polyml.frontend.types.type_sets import TypeSet, held_in, spelled, stands_for, union
@@ -55,7 +56,7 @@ class LocalNumbers:
         self._any_flow = ReachingDefinitions(kernel.params, twin=self._flow)
         self._types: dict[Definition, TypeSet] = {}  # grows from pass to pass
         self._assignments: dict[str, list[Assigned]] = {}
-        self._loops_around = dict(_loops_around(kernel.body, ()))
+        self._loops_around = dict(loops_around(kernel.body, ()))
         self.required: dict[syntax.Expr, syntax.Require] = {}
 
     @property
@@ -161,18 +162,6 @@ class LocalNumbers:
             loc=loc,
             notes=[*places, "accepted: a name for each type, or a conversion such as np.float64(x)"],
         )
-
-
-def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:
-    """Yields (the id of a statement, the loops around it, outermost first) for all statements.
-
-    around: the loops around `body`
-    """
-    for stmt in body:
-        yield id(stmt), around
-        inside = (*around, stmt) if isinstance(stmt, syntax.For) else around
-        for inner in traversal.bodies(stmt):
-            yield from _loops_around(inner, inside)
 
 
 def source_name(name: str) -> str:
