@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -38,13 +40,15 @@ UPDATES = "add subtract multiply true_divide maximum minimum fmax fmin bitwise_a
 # NumPy's name -> math's, where the two differ.
 MATH_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "abs": "fabs",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "abs": "fabs", "tgamma": "gamma",
 }  # fmt: skip
 _MATH_UNARY = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
-    "floor ceil trunc abs cbrt erf isnan isinf isfinite"
+    "floor ceil trunc abs cbrt erf erfc tgamma lgamma isnan isinf isfinite"
 ).split()
 _MATH_BINARY = "pow arctan2 hypot fmod copysign".split()
+
+_SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "tgamma", "gammaln": "lgamma"}  # SciPy's names -> those of the C library
 
 ALLOCATIONS = {
     np.zeros: "zeros", np.empty: "empty", np.ones: "ones", np.full: "full", np.zeros_like: "zeros_like",
@@ -63,12 +67,24 @@ def _table() -> dict[object, tuple[str, str, int]]:
             function = getattr(math, MATH_NAMES.get(name, name), None)
             if function is not None:  # exp2 and cbrt are new in Python 3.11
                 known[function] = (name, "math", operands)
+    known[np.fix] = ("trunc", "numpy", 1)
+    known[builtins.round] = ("rint", "math", 1)
+    known[operator.index] = ("index", "builtins", 1)
     known[builtins.abs] = ("abs", "builtins", 1)
     known[builtins.pow] = ("pow", "builtins", 2)
     return known
 
 
 FUNCTIONS = _table()
+
+
+def special_function(value: object) -> tuple[str, str, int] | None:
+    """Returns the entry, as FUNCTIONS has them, for a function of scipy.special, which is not imported for that; None for all else."""
+    module = sys.modules.get("scipy.special")
+    if module is None or not isinstance(value, np.ufunc):
+        return None
+    names = {getattr(module, scipys, None): name for scipys, name in _SPECIAL.items()}
+    return (names[value], "scipy", 1) if value in names else None
 
 
 def dtype_of(value: Any) -> DType | None:  # Any, since a kernel may give anything for dtype=

@@ -176,7 +176,6 @@ class _Resolver:
             )
         return self._array_names[arrays[0]]
 
-
     def _is_set_by_loops(self, definitions: frozenset[reaching_definitions.Definition], around: Sequence[syntax.For]) -> bool:
         """Returns whether a name has a value where some loops run, of which that is known at the kernel's entry, and requires it.
 

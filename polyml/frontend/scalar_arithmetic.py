@@ -27,8 +27,12 @@ _ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_
 _UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 _MATH = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "abs": "fabs",
+    "arctanh": "atanh", "abs": "fabs", "tgamma": "gamma",
 }  # fmt: skip
+_GAMMA: dict[str, Callable[[float], float]] = {  # where Python raises
+    "lgamma": lambda x: math.inf,
+    "tgamma": lambda x: math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan,
+}
 _NUMPY = {"pow": "power"}
 _PYTHON = (bool, int, float, complex)
 HALVES = ("float16", "bfloat16")
@@ -177,6 +181,10 @@ def call(module: str, function: str, args: list) -> Any:
         return np.real(args[0] * np.conj(args[0])) if np.iscomplexobj(args[0]) else np.square(args[0])
     if module == "builtins":
         return _in_range(abs(args[0]))
+    if module == "scipy":
+        least = function == "lgamma" and args[0] == -math.inf
+        made = -math.inf if least else _math(function, [float(args[0])])
+        return np.float32(made) if isinstance(args[0], np.float32) else np.float64(made)
     if module == "math":
         return _math(function, args)
     with np.errstate(all="ignore"):
@@ -197,10 +205,14 @@ def cast(to: DType, value: Any) -> Any:
         return numpy_dtype(to).type(value)
 
 
-def _math(function: str, args: list) -> object:
+def _math(function: str, args: list) -> Any:
+    if function == "rint":
+        return _in_range(round(args[0]))
     try:
         return _in_range(getattr(math, _MATH.get(function, function))(*args))
     except (ValueError, OverflowError):
         if function in ("floor", "ceil", "trunc"):  # an int, which has no infinity and no NaN
             raise
+    if function in _GAMMA:
+        return _GAMMA[function](float(args[0]))
     return _as_ieee(getattr(np, _NUMPY.get(function, function)), *map(_float, args))

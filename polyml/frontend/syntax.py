@@ -134,7 +134,8 @@ class IfExp(Expr):
 class Call(Expr):
     """A Call is a function of numbers, by its NumPy name whichever module it came from.
 
-    The functions are those of `elementwise_functions.UNARY` and BINARY (power is named pow), and erf, real, imag and complex.
+    The functions are those of `elementwise_functions.UNARY` and BINARY (power is named pow), and erf, erfc, tgamma, lgamma,
+    real, imag and complex.
     Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it converts float16 and
     bfloat16 to float32), inexact (it converts integers to float64), index and position (they take an integer and give a Python int,
     position that of a subscript), item, norm (the
@@ -150,8 +151,8 @@ class Call(Expr):
     `elementwise_functions.TESTS`, which are floats, and those of complex and of real, imag and abs of a complex number. Only abs,
     sign, minimum and maximum also take integers.
 
-    module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs; "method" for
-        A.conj(). It is always "numpy" once typed.
+    module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs and index; "scipy"
+        for those of scipy.special; "method" for A.conj(). It is always "numpy" once typed.
     """
 
     function: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import math
 import re
 import sys
 import warnings
@@ -153,6 +154,12 @@ _CALLS = {
     "append": ["np.append(x, x[0])", "np.append(A, B, axis=0)"],
     "vstack": ["np.vstack((A, x))"],
 }
+_OF_NUMBERS = [
+    "math.erf(s) + x", "math.erfc(s) + x", "math.gamma(s) + x", "math.lgamma(s) + x", "math.gcd(n, J[0]) + x", "math.lcm(n, 3, 4) + 0",
+    "math.comb(5, n) + x", "math.perm(5, n) + 0", "math.factorial(n) + x", "math.isqrt(n) + x", "math.isclose(x[0], s)",
+    "u, v = math.modf(s); return u * x[0] + v", "math.remainder(s, n) + x", "math.hypot(s, n, s) + x", "math.degrees(s) + x",
+    "math.prod(x)", "q, r = divmod(n, 3); return x * q + r", "round(s) + x", "np.fix(A)",
+]  # fmt: skip
 _ALLOCATIONS = [
     "y = np.zeros(4); y += x; return y", "y = np.ones((4, n)); return y", "y = np.full(4, s); return y",
     "y = np.empty_like(A); y[:] = A; return y", "y = np.zeros_like(A); return y", "y = np.full_like(x, n); return y",
@@ -181,6 +188,7 @@ def probes() -> list[Probe]:
     found += [Probe("Functions of arrays", text) for texts in _CALLS.values() for text in texts]
     found += [Probe("Functions of elements", f"np.{name}(A)") for name in elementwise_functions.UNARY]
     found += [Probe("Functions of elements", f"np.{name}(A, B)") for name in elementwise_functions.BINARY]
+    found += [Probe("Functions of numbers", text) for text in _OF_NUMBERS]
     found += [Probe("New arrays", text) for text in _ALLOCATIONS]
     return found + [Probe("Not compiled", text) for text in _NOT_YET]
 
@@ -193,7 +201,7 @@ def function(probe: Probe):
     """The kernel of a row as Python has it."""
     name = f"/virtual/accepted/{abs(hash(probe.source))}.py"
     linecache.cache[name] = (len(probe.source), None, probe.source.splitlines(True), name)
-    namespace = {"np": np, "polyml": polyml}
+    namespace = {"np": np, "polyml": polyml, "math": math}
     exec(compile(probe.source, name, "exec"), namespace)
     return namespace["f"]
 

@@ -39,7 +39,7 @@ def real(w: Writer, depth: int = 2) -> str:
         case 4:
             return f"abs({a})"
         case 5:
-            return f"math.sqrt(abs({a}))"
+            return w.pick(f"math.sqrt(abs({a}))", f"math.sqrt(abs({a}))", f"math.erfc({a})", f"math.hypot({a}, {b}, 1.0)")
         case 6:
             return w.pick(f"({a} / 4.0)", f"({a} / (1.0 + abs({b})))")
         case 7:
@@ -76,7 +76,7 @@ def whole(w: Writer, depth: int = 2) -> str:
         case 5:
             return f"{w.pick('min', 'max')}({a}, {b})"
         case 6:
-            return f"abs({a})"
+            return w.pick(f"abs({a})", f"abs({a})", f"math.gcd({a}, {w.rng.randint(0, 12)})", f"math.isqrt(abs({a}))")
         case 7:
             return f"({a} if {condition(w, 0)} else {b})"
     return f"({w.rng.randint(-3, 5)} * {a})"

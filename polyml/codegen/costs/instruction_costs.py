@@ -46,7 +46,7 @@ FUNCTIONS = {  # the functions that syntax.Call has after type inference; a divi
     "sqrt": Price(cycles=10.0, is_division=True),
     "reciprocal": OPERATORS["/"],
     **{name: Price(cycles=1.0) for name in ("floor", "ceil", "trunc", "rint", "abs", "fabs")},
-    "erf": LIBRARY_CALL, "fmod": LIBRARY_CALL,
+    **dict.fromkeys(("erf", "erfc", "tgamma", "lgamma", "fmod"), LIBRARY_CALL),
 }  # fmt: skip
 
 EASY_POWERS = (2, 3, -1, 0.5)

@@ -20,7 +20,7 @@ _INTRINSICS = {
     "fabs": "fabs",
 }
 # functions of the C library with the same meaning, which are called once per lane; `elementary` has the others
-_LIBM = ("erf", "fmod")
+_LIBM = ("erf", "erfc", "tgamma", "lgamma", "fmod")
 
 
 def call(math: Arithmetic, name: str, values: Sequence[SsaValue]) -> SsaValue:

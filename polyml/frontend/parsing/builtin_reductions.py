@@ -1,4 +1,4 @@
-"""Python's `sum`, `any`, `all`, `min` and `max` of what a loop can go over, as the loops that they are.
+"""Python's `sum`, `math.prod`, `any`, `all`, `min` and `max` of what a loop can go over, as the loops that they are.
 
     sum(f(a) for a in A if a > 0)         total = 0
                                           for each in A:
@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-_REDUCTIONS = (sum, any, all, min, max)
+_REDUCTIONS = (sum, math.prod, any, all, min, max)
+_FOLDS: dict[object, tuple[int, ast.operator]] = {
+    sum: (0, ast.Add()),
+    math.prod: (1, ast.Mult()),
+}  # where they start, and how they go on
 COMPENSATES = sys.version_info >= (3, 12)  # sum() of Python's floats, which a generator may have, then is more than additions
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -63,23 +68,24 @@ def reduction(call: ast.Call, function: object, fresh: Callable[[str], str]) -> 
     else:
         each = fresh("_each")
         element, parts = _read(each), [ast.comprehension(_stored(each), operand, [], 0)]
-    result = fresh("_total" if function is sum else "_found")
+    fold = _FOLDS.get(function)
+    result = fresh("_total" if fold else "_found")
     body = _step(function, result, element)
     for part in reversed(parts):
         for condition in reversed(part.ifs):
             body = ast.If(condition, [body], [])
-        if isinstance(operand, ast.GeneratorExp) and function is not sum:  # what is behind the element that decides is not computed
+        if isinstance(operand, ast.GeneratorExp) and not fold:  # what is behind the element that decides is not computed
             undecided = _read(result) if function is all else ast.UnaryOp(ast.Not(), _read(result))
             body = ast.If(undecided, [body], [])
         body = ast.For(part.target, part.iter, [body], [])
-    start = ast.Assign([_stored(result)], ast.Constant(0 if function is sum else function is all))
+    start = ast.Assign([_stored(result)], ast.Constant(fold[0] if fold else function is all))
     return BuiltinReduction([], [_placed(start, call), _placed(body, call)], result)
 
 
 def _step(function: object, result: str, element: ast.expr) -> ast.stmt:
     """Returns the statement that takes one element into the result."""
-    if function is sum:
-        return ast.Assign([_stored(result)], ast.BinOp(_read(result), ast.Add(), element))
+    if function in _FOLDS:
+        return ast.Assign([_stored(result)], ast.BinOp(_read(result), _FOLDS[function][1], element))
     decides = element if function is any else ast.UnaryOp(ast.Not(), element)
     return ast.If(decides, [ast.Assign([_stored(result)], ast.Constant(function is any))], [])
 

@@ -6,7 +6,7 @@ import ast
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from polyml.errors import LanguageError
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
+from polyml.frontend.library import numbers
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
 from polyml.frontend.parsing.names import inlined_function
@@ -84,7 +85,7 @@ class CallParser(WrittenArrayParser, ABC):
 
     def call(self, node: ast.Call) -> Inlined:
         """Returns the results of a call of a Python function, which is inlined; they may be None or several values."""
-        return self._inline(node)
+        return self._inline(_of_two_operands(node, self.value(node.func)))
 
     def value_of_call(self, node: ast.Call) -> syntax.Expr:
         """Returns the expression of `syntax` for a call, whose result must be one number or array.
@@ -116,13 +117,16 @@ class CallParser(WrittenArrayParser, ABC):
             if result is not None:
                 return result
         special = self._special(function)
-        known = lookup(elementwise_functions.FUNCTIONS, function)
-        if special is None and known is None:
-            if inlined_function(function) is not None:
-                return self.only_value(node, self.call(node))
-            raise self._unknown(node, name, function)
-        self.no_keywords(node, name)
-        return special(node) if special else self._elementwise(node, name, known)
+        known = lookup(elementwise_functions.FUNCTIONS, function) or elementwise_functions.special_function(function)
+        if special is not None or known is not None:
+            self.no_keywords(node, name)
+        if special is not None:
+            return special(node)
+        if known is not None:
+            return self._elementwise(node, name, known)
+        if inlined_function(function) is not None:
+            return self.only_value(node, self.call(node))
+        raise self._unknown(node, name, function)
 
     def only_value(self, node: ast.Call, result: Inlined) -> syntax.Expr:
         """Returns the one number or array that a function returns; LanguageError is raised where it returns something else."""
@@ -317,6 +321,10 @@ class CallParser(WrittenArrayParser, ABC):
 
     def _elementwise(self, node: ast.Call, name: str, known: tuple[str, str, int]) -> syntax.Expr:
         function, module, operands = known
+        node, loc = _of_two_operands(node, self.value(node.func)), self.text.loc(node)
+        if (function, module, len(node.args)) == ("log", "math", 2):  # of a base
+            logarithms = [syntax.Call("log", (self.expr(argument),), module, loc=loc) for argument in node.args]
+            return syntax.Binary("/", *logarithms, loc=loc)
         if len(node.args) != operands:
             numbers = "one number" if operands == 1 else "two numbers"
             raise self.error(
@@ -328,6 +336,19 @@ class CallParser(WrittenArrayParser, ABC):
         if (function, module) == ("pow", "builtins"):
             return syntax.Binary("**", *values, loc=self.text.loc(node))
         return syntax.Call(function, values, module, loc=self.text.loc(node))
+
+
+def _of_two_operands(call: ast.Call, function: object) -> ast.Call:
+    """Returns the call of a function of any number of operands as calls of two: gcd(a, b, c) as gcd(gcd(a, b), c).
+
+    function: what is called; calls of all others are returned as they are
+    """
+    neutral = numbers.FOLDED.get(function) if isinstance(function, BuiltinFunctionType) else None
+    if neutral is None or not call.args or len(call.args) == 2 or call.keywords:
+        return call
+    *before, last = call.args if len(call.args) > 1 else (*call.args, ast.copy_location(ast.Constant(neutral), call))
+    first = before[0] if len(before) == 1 else _of_two_operands(ast.copy_location(ast.Call(call.func, before, []), call), function)
+    return ast.copy_location(ast.Call(call.func, [first, last], []), call)
 
 
 def lookup(table: dict, key: object):

@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Callable
 from enum import EnumMeta
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
+from polyml.frontend.library import numbers
 from polyml.frontend.library.index_arrays import IN_LOOPS
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, parameters, refused_part
 from polyml.frontend.parsing.sequences.values import ListOf, Value
@@ -236,8 +237,14 @@ class NameLookup:
 
 
 def inlined_function(value: object) -> FunctionType | InnerFunction | None:
-    """Returns the function that is inlined where `value` is called: a Python function, or one inside a kernel; None for all else."""
-    found = value if isinstance(value, InnerFunction) else python_function(value)
+    """Returns the function that is inlined where `value` is called: a Python function, or one inside a kernel; None for all else.
+
+    That of some functions of Python, math and polyml is a text of the library.
+    """
+    if isinstance(value, InnerFunction):
+        return value
+    text = numbers.TEXTS.get(value) if isinstance(value, BuiltinFunctionType) else None
+    found = python_function(value) if text is None else text
     return cast(FunctionType, IN_LOOPS[found]) if isinstance(found, FunctionType) and found in IN_LOOPS else found
 
 

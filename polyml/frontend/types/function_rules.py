@@ -61,7 +61,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.function == "index":
         if not all(k.is_integer for k in args[0].types):
             notes = ["accepted: an int, or int(x)"]
-            raise PolymlTypeError(f"a bound of range must be an integer, not {args[0]}", loc=expr.loc, notes=notes)
+            what = "this" if expr.module == "builtins" else "a bound of range"
+            raise PolymlTypeError(f"{what} must be an integer, not {args[0]}", loc=expr.loc, notes=notes)
         return TypedValue(converted(args[0], PYINT), of_type(PYINT))
     if expr.function == "position":
         if not all(k.is_integer for k in args[0].types):
@@ -77,6 +78,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         return _norm(expr, args[0])
     if expr.module == "math":
         return _math_call(expr, args)
+    if expr.module == "scipy":
+        return _special(expr, args[0])
     if expr.module == "builtins":
         return _absolute(expr, args[0])
     return _numpy_call(expr, args)
@@ -180,6 +183,8 @@ def _modulus(expr: syntax.Call, operand: TypedValue, types: TypeSet) -> TypedVal
 def _math_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     """Returns the typed call of a function of math: it takes float(x) and gives a Python float, bool, or for the roundings int."""
     name = expr.function
+    if name == "rint":
+        return _round(expr, args[0])
     if name in _ROUNDINGS and args[0].is_weak and not args[0].dtype.is_float:
         return TypedValue(converted(args[0], PYINT), of_type(PYINT))
     if name == "trunc" and any(not k.weak and k != F64 for k in args[0].types):
@@ -192,6 +197,34 @@ def _math_call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if name in _ROUNDINGS:
         return TypedValue(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), of_type(PYINT))
     return TypedValue(typed, of_type(result))
+
+
+def _special(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns the typed call of a function of scipy.special, which computes in float64, and gives float32 for that type alone.
+
+    Raises PolymlTypeError for complex numbers, and where it depends on the path whether the number is a float32.
+    """
+    if any(kind.is_complex for kind in operand.types):
+        raise PolymlTypeError(f"{operand} in a function of scipy.special", loc=expr.loc, notes=["accepted: real numbers"])
+    results: TypeSet = {F32 if kind == F32 else F64: None for kind in operand.types}
+    check_one_type(expr, results)
+    number = converted(operand, F64)
+    made: syntax.Expr = dataclasses.replace(expr, args=(number,), module="numpy", dtype=F64)
+    if expr.function == "lgamma":  # scipy.special.gammaln(-inf) is -inf
+        least = syntax.Const(-math.inf, dtype=F64)
+        made = syntax.IfExp(syntax.Compare("==", number, least, dtype=BOOL), least, made, dtype=F64, loc=expr.loc)
+    [result] = results
+    return TypedValue(converted(TypedValue(made, of_type(F64)), result), of_type(result))
+
+
+def _round(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns Python's round(x) of a number, a Python int. Raises PolymlTypeError for complex numbers and NumPy's truth values."""
+    if any(kind.is_complex or kind == BOOL for kind in operand.types):
+        raise PolymlTypeError(f"round has no rule for {operand}", loc=expr.loc, notes=["accepted: real numbers"])
+    if operand.dtype.is_float:
+        rounded_float = converted(operand, F64)
+        operand = TypedValue(dataclasses.replace(expr, args=(rounded_float,), module="numpy", dtype=F64), of_type(PYFLOAT))
+    return TypedValue(converted(operand, PYINT), of_type(PYINT))
 
 
 def _absolute(expr: syntax.Call, operand: TypedValue) -> TypedValue:

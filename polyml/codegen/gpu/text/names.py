@@ -14,7 +14,7 @@ _WORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
     "short signed sizeof static struct switch typedef union unsigned void volatile while bool half uchar ushort uint ulong kernel global "
     "local constant private read_only write_only read_write event_t sampler_t image2d_t image3d_t size_t ptrdiff_t complex imaginary "
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan atan2 asinh acosh atanh floor ceil trunc rint erf cbrt "
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan atan2 asinh acosh atanh floor ceil trunc rint erf erfc tgamma lgamma cbrt "
     "fmod hypot copysign pow fabs isnan isinf isfinite NAN INFINITY barrier get_group_id get_local_id mul_hi "
     "lane slot left right class new delete this template typename namespace using public protected virtual operator friend throw try catch true false NULL "
     "and or not xor asm thread e status mutable explicit export static_cast status abs min max".split()

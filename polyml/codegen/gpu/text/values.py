@@ -42,7 +42,7 @@ _NAMED = {"//": "floor_divide", "%": "remainder", "<<": "shift_left", ">>": "shi
 _WRAPS = "+-*"
 _UPDATES = ("+", "-", "*", "/")
 _SAME_IN_C = frozenset(
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc rint erf cbrt fmod hypot copysign".split()
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc rint erf erfc tgamma lgamma cbrt fmod hypot copysign".split()
 )
 _EXTREMES = {"minimum": "minimum", "maximum": "maximum", "fmin": "least", "fmax": "greatest"}
 
