@@ -128,7 +128,7 @@ class _Resolver:
     def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching, sure: reaching_definitions.Reaching) -> Stmt:
         if isinstance(stmt, syntax.Return):
             stmt = dataclasses.replace(stmt, values=tuple(self._returned(value, state) for value in stmt.values))
-        around = self._loops_around[id(stmt)] if id(stmt) in self._loops_around else ()
+        around = self._loops_around.get(id(stmt), ())
 
         def resolved(expr: syntax.Expr) -> syntax.Expr:
             return traversal.rename(expr, lambda node: self._name(node, state, sure, around))

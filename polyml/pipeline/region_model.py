@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from polyml.errors import NotAffineError, SizesNeeded
+from polyml.errors import NotAffineError, PolymlError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.machines import cpu
 from polyml.model.core.dependence import Dependences
@@ -73,8 +73,19 @@ def _with_tests(
             if found.places <= tested:
                 raise problem from None
             tested |= found.places
-        except NotAffineError:
-            raise problem from None
+        except NotAffineError as within:
+            raise _explained(problem, within) from None
+
+
+def _explained(problem: NotAffineError, within: NotAffineError) -> PolymlError:
+    """Returns the error of a kernel that is not affine, with a note on what no region has, which is why it is refused.
+
+    within: the error of the kernel with regions
+    """
+    if (problem.message, problem.loc) == (within.message, within.loc):
+        return problem
+    line = "" if within.loc is None else f"line {within.loc.line}: "
+    return problem.noted(f"and no region has it, since {line}{within.message}")
 
 
 def _with_loops(

@@ -133,17 +133,17 @@ kernel.py:2:12: error: `math.atan2` takes two numbers in a kernel, not 1
 """,
     ),
     Case(
-        "log with base",
+        "sqrt of two",
         """
 def f(A):
-    A[0] = math.log(A[1], 2)
+    A[0] = math.sqrt(A[1], 2)
 """,
         LanguageError,
         """
-kernel.py:2:12: error: `math.log` takes one number in a kernel, not 2
-          A[0] = math.log(A[1], 2)
-                 ^^^^^^^^^^^^^^^^^
-  note: accepted: `math.log(x)`
+kernel.py:2:12: error: `math.sqrt` takes one number in a kernel, not 2
+          A[0] = math.sqrt(A[1], 2)
+                 ^^^^^^^^^^^^^^^^^^
+  note: accepted: `math.sqrt(x)`
 """,
     ),
     Case(
