@@ -128,6 +128,13 @@ def _jumps_out(stmt: ast.stmt) -> bool:
     return any(map(_jumps_out, inside))
 
 
+def _makes_list(stmt: ast.stmt) -> bool:
+    """Returns whether a statement binds a name to a new list, which a part cannot hand on."""
+    values = (node.value for node in ast.walk(stmt) if isinstance(node, ast.Assign))
+    operands = ((value.left, value.right) if isinstance(value, ast.BinOp) else (value,) for value in values)
+    return any(isinstance(operand, ast.List) for both in operands for operand in both)
+
+
 def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
     given = tree.args
     return [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
@@ -224,7 +231,7 @@ class _PartLifter:
         """Returns whether a statement may be in a part as far as its kind and its names tell."""
         if not isinstance(stmt, _SIMPLE) or _jumps_out(stmt):
             return False
-        if any(isinstance(node, _UNLIFTABLE) for node in ast.walk(stmt)):
+        if any(isinstance(node, _UNLIFTABLE) for node in ast.walk(stmt)) or _makes_list(stmt):
             return False
         bound = set(stored([stmt]))
         return not bound & self._inner and not (bound | live_variables.loaded(stmt)) & (self._unstable | {self.tree.name})

@@ -267,7 +267,7 @@ def test_parts_do_what_the_whole_does(function):
 @pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
 @pytest.mark.parametrize(
     "function",
-    [relaxed, power_iteration, library_in_the_middle, a_call_in_a_condition, broken_lines, the_same_variable_twice, draws],
+    [relaxed, library_in_the_middle, a_call_in_a_condition, broken_lines, the_same_variable_twice, draws],
 )
 def test_the_work_is_compiled(function):
     kernel = polyml.kernel(cache=False)(function)
