@@ -483,7 +483,7 @@ def test_a_loop_that_binds_arrays_is_an_error_where_that_is_asked():
     [
         (-1, PolymlMemoryError, "`f` found no memory for its temporaries"),
         (-2, PolymlOverflowError, "a Python integer left 64 bits in `f`"),
-        (-9, CompileError, "`f` returned the unknown status -9"),
+        (-10, CompileError, "`f` returned the unknown status -10"),
         (1, BoundsError, "`A[9]` is out of bounds: an index in dimension 0"),
     ],
 )

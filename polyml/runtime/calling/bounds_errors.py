@@ -48,6 +48,8 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
         return PolymlOverflowError("the size of an argument is too great for loops in 64 bits")
     if status == Status.TOO_LARGE_TO_SPARE:
         return PolymlMemoryError(f"an array that {name} does without would have more than 512 GiB")
+    if status == Status.RESTARTED:
+        return PolymlValueError(f"{name} met an error that plain Python raises", notes=["nothing is written"])
     return of_number(status, artifact.name, _PARTLY_WRITTEN)
 
 
