@@ -143,7 +143,7 @@ def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner
         return None
     ordered = in_order(model.scop, request.around.sequential)
     lines = (
-        f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which adds up by itself" for place in done
+        f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which updates memory of its own" for place in done
     )
     return replace(made, typed=model.typed, notes=(*model.notes, *lines, *map(str, ordered)), ordered=ordered, chosen_by_sizes=True)
 

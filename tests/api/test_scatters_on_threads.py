@@ -44,6 +44,25 @@ def of_columns(ptr, col, val, x, y):
             y[col[p]] += val[p] * x[i]
 
 
+def largest(k, x, best, least):
+    for i in range(k.shape[0]):
+        if x[i] > best[k[i]]:
+            best[k[i]] = x[i]
+        least[k[i]] = min(least[k[i]], x[i])
+
+
+def last_of_equals(k, x, best):
+    """Keeps what stands first among numbers and what is no number: the order counts."""
+    for i in range(k.shape[0]):
+        best[k[i]] = max(x[i], best[k[i]])
+
+
+def added_and_largest(k, x, best):
+    for i in range(k.shape[0]):
+        best[k[i]] = max(best[k[i]], x[i])
+        best[k[i]] += x[i]
+
+
 def returned(k):
     largest = 0
     for i in range(k.shape[0]):
@@ -123,6 +142,19 @@ def test_floats_are_those_of_another_order(dtype):
     args = (ptr, indices(np.int32), w, np.ones(len(ptr) - 1, dtype), np.zeros(100, dtype))
     assert runs_in_chunks(agree(of_columns, *args, threads=2, rounding=rounding))
     assert not runs_in_chunks(agree(weighted, indices(), w, np.ones(100, dtype), threads=2, fp="strict"))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int16, np.uint8])
+def test_extrema_are_the_same(dtype):
+    x = np.random.default_rng(6).uniform(0, 200, SIZE).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[::7] = np.nan
+    best, least = (np.full(101, value, dtype) for value in (20, 100))
+    if np.dtype(dtype).kind == "f":
+        best[3], least[100] = np.nan, np.inf
+    assert runs_in_chunks(agree(largest, indices(), x, best, least, threads=2))
+    assert runs_in_chunks(agree(last_of_equals, indices(), x, best, threads=2)) == (np.dtype(dtype).kind != "f")
+    assert not runs_in_chunks(agree(added_and_largest, indices(), x, best, threads=2))
 
 
 def test_an_element_without_updates_keeps_its_sign():

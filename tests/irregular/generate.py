@@ -90,10 +90,26 @@ def _finished(w: Writer, seed: int, pieces: tuple[str, ...]) -> Program:
         else:
             head.append(f"n = {measured[0]}.shape[0]" if form < 0.7 else f"n = len({measured[0]})")
     w.rng.shuffle(parameters)
+    head = _assumptions(random.Random(f"assumed {seed}"), parameters, head)
     lines = [f"def kernel({', '.join(p.name for p in parameters)}):", *(INDENT + line for line in head), *w.lines]
     is_linear = not any(re.match(r" {8,}(while|for .*range\((n|m|0, n|1, n|.*size))", line) for line in lines)
     calls, traits = argument_sets(w.rng, parameters, is_linear)
     return Program(seed, "\n".join(lines) + "\n", tuple(p.name for p in parameters), calls, pieces, traits)
+
+
+def _assumptions(rng: random.Random, parameters: list[Parameter], head: list[str]) -> list[str]:
+    """Returns the first lines of a function with what some functions assume of index arrays, which may not hold."""
+    sizes = {line.partition(" = ")[0] for line in head} | {p.name for p in parameters if p.kind == "size"}
+    conditions = []
+    for each in parameters:
+        if each.kind == "pointers" and rng.random() < 0.4:
+            conditions.append(f"polyml.monotonic({each.name})")
+        if each.kind == "rows" and rng.random() < 0.4:
+            conditions.append(f"polyml.injective({each.name})")
+        if each.kind in ("rows", "columns") and "n" in sizes and rng.random() < 0.2:
+            conditions.append(f"polyml.within({each.name}, {rng.choice(('0', '0', '-n'))}, n)")
+    joined = [" and ".join(conditions)] if conditions and rng.random() < 0.3 else conditions
+    return [*head, *(f"polyml.assume({condition})" for condition in joined)]
 
 
 def features(source: str) -> set[str]:
@@ -114,6 +130,8 @@ def features(source: str) -> set[str]:
                 found.add("elif")
             case ast.Subscript():
                 found |= _subscript_features(node)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="polyml"), attr="injective" | "monotonic" | "within" as name)):
+                found.add(name)
             case ast.AugAssign(target=ast.Name()):
                 found.add("carried scalar")
             case ast.Assign(targets=[ast.Tuple()]):

@@ -1,4 +1,4 @@
-"""Calls of a random function, plain or as a kernel, with the same arguments each time; it knows nothing of polyml."""
+"""Calls of a random function, plain or as a kernel, with the same arguments each time; of polyml it knows what functions assume by."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import polyml
 from tests.irregular.generate import Program
 
 RAISED = (
@@ -37,7 +38,7 @@ def function_of(program: Program, copy: str) -> Callable[..., object]:
     """Returns the function of a program, with globals of its own. copy: a word for its file."""
     file = f"<irregular {program.seed} {copy}>"
     linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"np": np, "math": math}  # Any: what a text defines
+    scope: dict[str, Any] = {"np": np, "math": math, "polyml": polyml}  # Any: what a text defines
     exec(compile(program.source, file, "exec"), scope)
     return scope["kernel"]
 

@@ -1,4 +1,4 @@
-"""Sums at indices from data on threads: each chunk of a loop adds to an array of its own, and these are added up behind the loop.
+"""Sums and extrema at indices from data on threads: each chunk of a loop updates an array of its own, and these are joined behind it.
 
     for i in range(n):                 part = full((C, B), 0)
         hist[k[i]] += w[i]      ->     for c in range(C):
@@ -63,21 +63,50 @@ def in_chunks(kernel: syntax.Kernel, known: Scattering) -> tuple[syntax.Kernel, 
     return (replace(kernel, body=tuple(body)) if done else kernel), frozenset(done)
 
 
-def _targets(loop: syntax.For, known: Scattering) -> dict[str, DType]:
-    """Returns the arrays that a loop writes, with the types of their elements, if all it does with them is to add to elements; else none."""
+@dataclass(frozen=True)
+class _Target:
+    """A _Target is an array of which a loop does nothing but update elements. operator: "+", "min" or "max", by which it does"""
+
+    element: DType
+    operator: str
+
+    @property
+    def nothing(self) -> syntax.Const:
+        """Returns the element from which an update makes what it updates by; a sum of floats keeps the sign of zero."""
+        if self.operator == "+":
+            return syntax.Const(-0.0 if self.element.is_float else 0, dtype=self.element)
+        return syntax.Const(self.element.limits[self.operator == "min"], dtype=self.element)
+
+
+def _targets(loop: syntax.For, known: Scattering) -> dict[str, _Target]:
+    """Returns the arrays that a loop writes, if all it does with them is to update elements in an order that is free; else none."""
     inside = [*statements(loop.body)]
     if loop.step != 1 or any(isinstance(stmt, (syntax.Alloc, syntax.Return, syntax.Require)) for stmt in inside):
         return {}
-    assigns = [stmt for stmt in inside if isinstance(stmt, syntax.Assign)]
-    stores = [(stmt, stmt.target) for stmt in assigns if isinstance(stmt.target, syntax.Subscript)]
-    targets = {target.array: target.dtype for _, target in stores}
+    extremes = {id(stmt.then[0]): found for stmt in inside if isinstance(stmt, syntax.If) and (found := _extremum_of(stmt))}
+    stores = [(s, s.target) for s in inside if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Subscript)]
+    targets: dict[str, _Target] = {}
+    for stmt, target in stores:
+        operator = extremes.get(id(stmt)) or _operator(stmt.value, target)
+        updated = _Target(target.dtype, operator)
+        is_free = target.dtype.is_integer or target.dtype.is_float and target.dtype.bits >= 32 and known.reorders
+        if not operator or not is_free or targets.setdefault(target.array, updated) != updated:
+            return {}
     accessed = (e for stmt in (loop, *inside) for e in traversal.accessed(stmt))
-    reads = [node.array for e in accessed for node in _nodes(e)]
-    mentioned = {name: reads.count(name) for name in targets}
-    fine = all(_is_sum(stmt.value, target, known.reorders) for stmt, target in stores)
-    return (
-        targets if fine and all(2 * sum(t.array == name for _, t in stores) == count for name, count in mentioned.items()) else {}
-    )
+    mentioned = Counter(node.array for e in accessed for node in _nodes(e))
+    updates = Counter(target.array for _, target in stores)
+    return targets if all(mentioned[name] == 2 * updates[name] for name in targets) else {}
+
+
+def _extremum_of(stmt: syntax.If) -> str:
+    """Returns "max" for `if x > A[k]: A[k] = x`, "min" for its like; "" for other statements."""
+    match stmt:
+        case syntax.If(syntax.Compare(op=op, left=left, right=right), (syntax.Assign(syntax.Subscript() as target, value),), ()):
+            if left == value and right == target:
+                return {">": "max", ">=": "max", "<": "min", "<=": "min"}.get(op, "")
+            if right == value and left == target:
+                return {"<": "max", "<=": "max", ">": "min", ">=": "min"}.get(op, "")
+    return ""
 
 
 def has_own_numbers(loop: syntax.For, kernel: syntax.Kernel) -> bool:
@@ -120,16 +149,19 @@ def _assigned(body: Sequence[Stmt], known: frozenset[str], changed: Collection[s
     return known
 
 
-def _is_sum(value: Expr, target: syntax.Subscript, reorders: bool) -> bool:
-    """Returns whether a value is an element and something that is added to it or taken from it, in types that make its order free."""
+def _operator(value: Expr, target: syntax.Subscript) -> str:
+    """Returns the operator by which a value updates an element, where the order of updates is free but for rounding; "" for none.
+
+    Of the extrema of floats, the element is the first operand, so that what is no number is passed over as long as the element is one.
+    """
     element = target.dtype
-    if not (element.is_integer or element.is_float and element.bits >= 32 and reorders):
-        return False
-    value = _converted(value, element)
-    match value:
+    match _converted(value, element):
         case syntax.Binary(op="+" | "-" as op, left=left, right=right):
-            return _converted(left, element) == target or op == "+" and _converted(right, element) == target
-    return False
+            is_sum = _converted(left, element) == target or op == "+" and _converted(right, element) == target
+            return "+" if is_sum else ""
+        case syntax.Binary(op="min" | "max" as op, left=left, right=right) if value.dtype == element:
+            return op if left == target or element.is_integer and right == target else ""
+    return ""
 
 
 def _converted(value: Expr, element: DType) -> Expr:
@@ -184,7 +216,7 @@ def _number(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
 class _Chunks:
     """A _Chunks makes the statements that take the place of a loop."""
 
-    def __init__(self, kernel: syntax.Kernel, loop: syntax.For, targets: Mapping[str, DType], chunks: int):
+    def __init__(self, kernel: syntax.Kernel, loop: syntax.For, targets: Mapping[str, _Target], chunks: int):
         self._loop, self._targets = loop, targets
         taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
         taken |= {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}
@@ -207,8 +239,8 @@ class _Chunks:
         loop, loc = self._loop, self._loop.loc
         for name, part in self._parts.items():
             extents = tuple(syntax.Shape(name, dim, dtype=PYINT) for dim in range(self._ranks[name]))
-            nothing = syntax.Const(-0.0 if self._targets[name].is_float else 0, dtype=self._targets[name])
-            yield syntax.Alloc(part, (self._count, *extents), self._targets[name], nothing, loc=loc)
+            target = self._targets[name]
+            yield syntax.Alloc(part, (self._count, *extents), target.element, target.nothing, loc=loc)
         following = syntax.Binary("+", self._chunk, syntax.Const(1, dtype=PYINT), dtype=PYINT)
         inner = replace(
             loop, start=self._bound(self._chunk), stop=self._bound(following), body=self._moved(loop.body), restarts=True
@@ -235,12 +267,12 @@ class _Chunks:
 
     def _added(self, name: str, part: str) -> Stmt:
         """Returns the loops that add a chunk's elements to those of the array, chunk by chunk."""
-        element, loc = self._targets[name], self._loop.loc
+        element, loc = self._targets[name].element, self._loop.loc
         names = [self._fresh("at") for _ in range(self._ranks[name])]
         indices = tuple(syntax.Name(each, dtype=PYINT) for each in names)
         whole = syntax.Subscript(name, indices, dtype=element, inside=True, loc=loc)
         own = syntax.Subscript(part, (self._chunk, *indices), dtype=element, inside=True, loc=loc)
-        made: Stmt = syntax.Assign(whole, syntax.Binary("+", whole, own, dtype=element), loc=loc)
+        made: Stmt = syntax.Assign(whole, syntax.Binary(self._targets[name].operator, whole, own, dtype=element), loc=loc)
         for dim, each in reversed([*enumerate(names)]):
             made = syntax.For(each, self._zero, syntax.Shape(name, dim, dtype=PYINT), 1, (made,), loc=None)
         return syntax.For(self._chunk.name, self._zero, self._count, 1, (made,), loc=None)
