@@ -4,30 +4,74 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import reaching_definitions, syntax, traversal
 from polyml.frontend.syntax import Stmt
 
 
-def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt], own: Set[str] = frozenset()) -> tuple[Stmt, ...]:
     """Returns the statements with each local array renamed to a name of its own: T, T.1, T.2.
 
+    A number that may have no value where it is read is tested there.
+
+    own: the locals of the kernel itself, which live as long as the call does; those of functions that it calls do not
     Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
     array is meant, and NotAffineError where it may see one of several arrays.
     """
     several: set[str] = set()
+    unset: set[str] = set()
     while True:
-        named = _array_updates(_named_allocations(body, {param.name for param in params}, several))
+        named = _array_updates(_named_allocations(_with_flags(body, unset), {param.name for param in params}, several))
         resolver = _Resolver(params, named)
         try:
             made = resolver.body(named, resolver.flow.start, resolver.sure.start)
             return (*resolver.required.values(), *made)
-        except NotAffineError:
-            if resolver.several <= several:
+        except (NotAffineError, LanguageError):
+            found = resolver.unset & own
+            if resolver.several <= several and found <= unset:
                 raise
             several |= resolver.several
+            unset |= found
+
+
+Loop = syntax.For | syntax.While
+_UNSET = syntax.Call("unset", ())  # what a number is before anything is assigned to it
+
+
+def _flag(name: str) -> syntax.Name:
+    """Returns the name of whether a number has a value."""
+    return syntax.Name(f"{name}.set")
+
+
+def _with_flags(body: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
+    """Returns the statements with assignments that keep whether names have a value."""
+    if not names:
+        return tuple(body)
+
+    def flagged(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        made: list[Stmt] = []
+        for stmt in stmts:
+            made.append(traversal.with_bodies(stmt, flagged))
+            if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and stmt.target.name in names:
+                made.append(syntax.Assign(_flag(stmt.target.name), syntax.Const(True)))
+        return tuple(made)
+
+    begin: list[Stmt] = []
+    for name in sorted(names):
+        begin += [syntax.Assign(syntax.Name(name), _UNSET), syntax.Assign(_flag(name), syntax.Const(False))]
+    return (*begin, *flagged(body))
+
+
+def _may_be_unset(definitions: frozenset[reaching_definitions.Definition]) -> bool:
+    """Returns whether a read may see a number to which nothing has been assigned, with a flag that says so."""
+    return any(_is_unset(d) for d in definitions)
+
+
+def _is_unset(definition: reaching_definitions.Definition) -> bool:
+    stmt = definition.stmt if isinstance(definition, reaching_definitions.Assigned) else None
+    return isinstance(stmt, syntax.Assign) and stmt.value is _UNSET
 
 
 def _named_allocations(body: Sequence[Stmt], parameters: set[str], several: set[str]) -> tuple[Stmt, ...]:
@@ -87,6 +131,7 @@ class _Resolver:
     """A _Resolver renames the arrays of one kernel.
 
     several: the names that may be one of several allocated arrays where they are read
+    unset: the numbers that may have no value where they are read
     sure: the definitions that reach a place if every loop runs
     required: conditions that say that a loop runs, since a name would otherwise have no value, each with its Require
     """
@@ -95,6 +140,7 @@ class _Resolver:
         self.flow = reaching_definitions.ReachingDefinitions(params)
         self.sure = reaching_definitions.ReachingDefinitions(params, loops_run=True, twin=self.flow)
         self.several: set[str] = set()
+        self.unset: set[str] = set()
         self.required: dict[syntax.Expr, syntax.Require] = {}
         self._loops_around = dict(loops_around(body, ()))
         self._at_entry = {param.name for param in params} - bound_names(body)
@@ -106,7 +152,7 @@ class _Resolver:
             match stmt:
                 case syntax.For(var=name) | syntax.Assign(target=syntax.Name(name=name)):
                     numbers.add(name)
-        taken = parameters | numbers
+        self._taken = taken = parameters | numbers
         self._array_names: dict[reaching_definitions.Assigned, str] = {}
         for stmt in statements(body):
             if isinstance(stmt, syntax.Alloc):
@@ -121,9 +167,28 @@ class _Resolver:
         """
         result = []
         for stmt in stmts:
+            if isinstance(stmt, syntax.Return):
+                result += self._with_values(stmt, state, sure)
+                continue
             result.append(self._stmt(stmt, state, sure))
             state, sure = self.flow.after(stmt, state), self.sure.after(stmt, sure)
         return tuple(result)
+
+    def _with_values(
+        self, stmt: syntax.Return, state: reaching_definitions.Reaching, sure: reaching_definitions.Reaching
+    ) -> list[Stmt]:
+        """Returns a Return resolved, behind assignments of the values that may have none."""
+        made = self._stmt(stmt, state, sure)
+        assert isinstance(made, syntax.Return)
+        before: list[Stmt] = []
+        values: list[syntax.Expr] = []
+        for value in made.values:
+            if any(isinstance(node, syntax.Call) and node.function == "bound" for node in traversal.nodes(value)):
+                name = syntax.Name(unused("_result", self._taken), loc=value.loc)
+                before.append(syntax.Assign(name, value, loc=value.loc))
+                value = name
+            values.append(value)
+        return [*before, dataclasses.replace(made, values=tuple(values))]
 
     def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching, sure: reaching_definitions.Reaching) -> Stmt:
         if isinstance(stmt, syntax.Return):
@@ -131,7 +196,8 @@ class _Resolver:
         around = self._loops_around.get(id(stmt), ())
 
         def resolved(expr: syntax.Expr) -> syntax.Expr:
-            return traversal.rename(expr, lambda node: self._name(node, state, sure, around))
+            renamed = traversal.rename(expr, lambda node: self._name(node, state, sure, around))
+            return self._tested(renamed, state, sure, around)
 
         if isinstance(stmt, syntax.Alloc):
             array = traversal.map_reads(stmt, resolved)
@@ -141,6 +207,20 @@ class _Resolver:
             sure = self.sure.inside(stmt, sure)
         inside, surely = self.flow.inside(stmt, state), self.sure.inside(stmt, sure)
         return traversal.with_bodies(traversal.map_reads(stmt, resolved), lambda body: self.body(body, inside, surely))
+
+    def _tested(
+        self,
+        expr: syntax.Expr,
+        state: reaching_definitions.Reaching,
+        sure: reaching_definitions.Reaching,
+        around: Sequence[Loop],
+    ) -> syntax.Expr:
+        """Returns an expression in which each number that may have no value is tested where it is read."""
+        if isinstance(expr, syntax.Name) and _may_be_unset(reaching_definitions.reaching(state, expr.name)):
+            if not self._is_set_by_loops(reaching_definitions.reaching(sure, expr.name), around):
+                return syntax.Call("bound", (_flag(expr.name), expr), loc=expr.loc)
+        operands = tuple(self._tested(operand, state, sure, around) for operand in traversal.operands(expr))
+        return traversal.with_operands(expr, operands) if operands else expr
 
     def _returned(self, value: syntax.Expr, state: reaching_definitions.Reaching) -> syntax.Expr:
         if isinstance(value, syntax.Name) and _arrays(reaching_definitions.reaching(state, value.name)):
@@ -152,12 +232,14 @@ class _Resolver:
         node: syntax.Expr,
         state: reaching_definitions.Reaching,
         sure: reaching_definitions.Reaching,
-        around: Sequence[syntax.For],
+        around: Sequence[Loop],
     ) -> str:
         name = traversal.named(node)
         definitions = reaching_definitions.reaching(state, name)
         if reaching_definitions.UNSET in definitions and self._is_set_by_loops(reaching_definitions.reaching(sure, name), around):
             definitions -= {reaching_definitions.UNSET}
+        if reaching_definitions.UNSET in definitions and isinstance(node, syntax.Name) and _are_numbers(definitions):
+            self.unset.add(name)
         _check_defined(name, node, definitions)
         arrays = _arrays(definitions)
         if not arrays:
@@ -176,7 +258,7 @@ class _Resolver:
             )
         return self._array_names[arrays[0]]
 
-    def _is_set_by_loops(self, definitions: frozenset[reaching_definitions.Definition], around: Sequence[syntax.For]) -> bool:
+    def _is_set_by_loops(self, definitions: frozenset[reaching_definitions.Definition], around: Sequence[Loop]) -> bool:
         """Returns whether a name has a value where some loops run, of which that is known at the kernel's entry, and requires it.
 
         definitions: those that reach a read of the name if every loop runs
@@ -184,11 +266,13 @@ class _Resolver:
         """
         required: list[syntax.Require] = []
         for definition in definitions:
-            if not isinstance(definition, reaching_definitions.Assigned):
+            if not isinstance(definition, reaching_definitions.Assigned) or _is_unset(definition):
                 return False
             for loop in self._loops_around[id(definition.stmt)]:
-                if any(loop is each for each in around) or reaching_definitions.runs(loop):
+                if any(loop is each for each in around) or isinstance(loop, syntax.For) and reaching_definitions.runs(loop):
                     continue
+                if isinstance(loop, syntax.While):
+                    return False
                 if not all(self._is_known(node) for bound in (loop.start, loop.stop) for node in traversal.nodes(bound)):
                     return False
                 runs = syntax.Compare("<" if loop.step > 0 else ">", loop.start, loop.stop, loc=loop.loc)
@@ -203,14 +287,14 @@ class _Resolver:
         return isinstance(node, (syntax.Const, syntax.Binary, syntax.Unary))
 
 
-def loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:
+def loops_around(body: Sequence[Stmt], around: tuple[Loop, ...]) -> Iterator[tuple[int, tuple[Loop, ...]]]:
     """Yields (the id of a statement, the loops around it, outermost first) for all statements.
 
     around: the loops around `body`
     """
     for stmt in body:
         yield id(stmt), around
-        inside = (*around, stmt) if isinstance(stmt, syntax.For) else around
+        inside = (*around, stmt) if isinstance(stmt, (syntax.For, syntax.While)) else around
         for inner in traversal.bodies(stmt):
             yield from loops_around(inner, inside)
 
@@ -245,6 +329,13 @@ def _check_defined(name: str, node: syntax.Expr, definitions: frozenset[reaching
             "accepted: a value assigned before that",
         ],
     )
+
+
+def _are_numbers(definitions: frozenset[reaching_definitions.Definition]) -> bool:
+    """Returns whether a name may have no value, and is assigned else, not allocated or the variable of a loop."""
+    others = definitions - {reaching_definitions.UNSET}
+    assigned = (d for d in others if isinstance(d, reaching_definitions.Assigned) and isinstance(d.stmt, syntax.Assign))
+    return bool(others) and len(list(assigned)) == len(others)
 
 
 def _arrays(definitions: frozenset[reaching_definitions.Definition]) -> list[reaching_definitions.Assigned]:

@@ -13,6 +13,7 @@ Locations are not part of a node's identity.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
@@ -144,6 +145,7 @@ class Call(Expr):
     Python's, as numba makes of numbers at its signatures) and of_type (true; type inference refuses operands of other types).
 
     element_type(A[0], x), the condition of a Require, is true; it says that the elements of A have the type of x.
+    bound(f, x) is x; it raises UnboundLocalError where f is false, since nothing was assigned to x. unset() is what x is then.
     position(i, size, dim) is a subscript of dimension number `dim`, which has that size, counted from its start; it raises IndexError.
 
     In typed kernels there is no pow, but a Binary "**", and no fabs, but abs; the functions of `elementwise_functions.OPERATORS`
@@ -158,6 +160,15 @@ class Call(Expr):
     function: str
     args: tuple[Expr, ...]
     module: str = "numpy"
+
+
+def unbound_text(read: Call) -> str:
+    """Returns what Python says where a name is read that has no value. read: a call of bound"""
+    value = read.args[1]
+    name = value.name.partition(".")[0] if isinstance(value, Name) else read.loc.text if read.loc is not None else "a name"
+    if sys.version_info >= (3, 11):
+        return f"cannot access local variable '{name}' where it is not associated with a value"
+    return f"local variable '{name}' referenced before assignment"
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Probe:
 _CONSTRUCTS = [
     "A[1:3]", "A[:, ::2]", "A[::-1] * 1", "A[-1] * 1", "A[..., 0] + 0", "A[:, None, :] + x", "A[1:, 1:] = B[:-1, :-1]",
     "A[n] = x", "A[:] = B.T", "A += B", "A[1:] = A[:-1]", "A @ x", "y = A[1]; y[0] = 1; return A.sum()",
-    "for i in range(4): A[i, i:] = x[i:]", "for i in range(2): A[J[i]] = x", "for i in range(2): A[i, J[i]:] = x[0]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "if n > 1: y = A + B; else: y = B.copy(); return y", "A > B", "A == B",
+    "for i in range(4): A[i, i:] = x[i:]", "for i in range(2): A[J[i]] = x", "for i in range(2): A[i, J[i]:] = x[0]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "if n > 1: y = A + B; else: y = B.copy(); return y", "if n > 1: t = x[0]; return t", "A > B", "A == B",
     "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
     "A * 1j", "A.real * 1", "A.imag * 1", "A.real = B.real", "A.imag = B.real", "abs(A)", "complex(n, s) * A",
     "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "A[A > 2] = B[A > 2]",

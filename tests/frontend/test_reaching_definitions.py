@@ -76,7 +76,7 @@ def test_a_name_that_every_break_has_behind_it_is_set_after_an_endless_loop():
     assert kernel.body[-1].values[0].name == "x"
 
 
-def test_a_name_that_is_assigned_behind_the_break_is_refused():
+def test_an_array_that_is_allocated_behind_the_break_is_refused():
     with pytest.raises(LanguageError, match="`x` may be read before it is assigned"):
         parsed(
             define("""
@@ -85,7 +85,7 @@ def test_a_name_that_is_assigned_behind_the_break_is_refused():
                 while True:
                     if A[n] > 0:
                         break
-                    x = A[n]
+                    x = np.ones(n)
                     n += 1
                 return x
             """)

@@ -67,6 +67,8 @@ class RegionIntegers:
                 return _within((-high, -low))
             case syntax.IfExp():
                 return _hull([self.of(expr.then), self.of(expr.orelse)])
+            case syntax.Call(function="bound", args=(_, value)):
+                return self.of(value)
             case syntax.Call(function="position", args=(_, size, _)):
                 return 0, max(self.of(size)[1] - 1, 0)
             case syntax.Call(function="abs", args=(operand,)) if expr.dtype == PYINT:

@@ -150,7 +150,7 @@ def _may_fail(node: Expr, integers: RegionIntegers) -> bool:
     match node:
         case syntax.Subscript():
             return bool(node.indices) and not node.inside
-        case syntax.Call(function="position"):
+        case syntax.Call(function="position" | "bound"):
             return True
         case syntax.Cast():
             return _leaves_type(node, integers)
@@ -188,7 +188,7 @@ def is_slow_in_lanes(region: Region, sizes: frozenset[str]) -> bool:
 
 def _is_slow(node: Expr, integers: RegionIntegers) -> bool:
     match node:
-        case syntax.Call(function="position"):
+        case syntax.Call(function="position" | "bound"):
             return True
         case syntax.Binary(op="//" | "%", right=right) if node.dtype.is_integer:
             return not (isinstance(right, syntax.Const) and right.value > 0 and right.value & (right.value - 1) == 0)

@@ -425,6 +425,8 @@ class Lowering(LoopBuilder):
             made = traversal.with_operands(expr, numbers)
             number = constant(made) if isinstance(made, syntax.Binary) else MISSING
             return syntax.Const(number, loc=expr.loc) if type(number) is int else made
+        if isinstance(expr, syntax.Call) and expr.function == "bound":
+            raise NotAffineError(f"`{expr.args[1]}` is bound to an array under a condition", loc=expr.loc, code="PML-F023")
         _check_elementwise(expr)
         if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
             expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # NumPy's arrays compute a square so

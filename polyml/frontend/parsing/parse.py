@@ -122,6 +122,7 @@ class _FunctionParser:
         self._text = replace(inner.around.text, tree=inner.tree) if inner else text_of(python)
         code = python.__code__
         taken = {*code.co_varnames, *code.co_cellvars, *names_outside(code), *code.co_freevars}
+        self._locals = frozenset((*code.co_varnames, *code.co_cellvars))
         values = liftable_attributes(self._text.tree, taken) if collects else {}
         if values:  # lifted parts get these attributes as arguments
             self._text = replace(self._text, tree=AttributeReplacer(values).visit(copy.deepcopy(self._text.tree)))
@@ -150,7 +151,8 @@ class _FunctionParser:
         end = single_exit(body, self.expressions.fresh)
         if end is not None:
             body = (*end.body, syntax.Return(end.values, end.is_tuple, loc=end.loc))
-        facts, resolved = assumptions.leading_facts(self.expressions, self._text.tree), name_resolution.resolved(params, body)
+        facts = assumptions.leading_facts(self.expressions, self._text.tree)
+        resolved = name_resolution.resolved(params, body, self._locals)
         return syntax.Kernel(self._function.__name__, params, resolved, self._text.source, facts=facts)
 
     def has(self, loc: Loc) -> bool:

@@ -64,6 +64,9 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
             what = "this" if expr.module == "builtins" else "a bound of range"
             raise PolymlTypeError(f"{what} must be an integer, not {args[0]}", loc=expr.loc, notes=notes)
         return TypedValue(converted(args[0], PYINT), of_type(PYINT))
+    if expr.function == "bound":
+        flag, value = args
+        return TypedValue(dataclasses.replace(expr, args=(truth(flag.expr), value.expr), dtype=value.dtype), value.types)
     if expr.function == "position":
         if not all(k.is_integer for k in args[0].types):
             notes = ["accepted: an int, or int(x)"]

@@ -42,12 +42,13 @@ from polyml.frontend.arrays import lower
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType, Stmt
 from polyml.frontend.types import list_elements, rules
-from polyml.frontend.types.conversions import TypedValue, widened
+from polyml.frontend.types.conversions import UNKNOWN, TypedValue, converted, widened
 from polyml.frontend.types.expression_types import ExpressionInference
 from polyml.frontend.types.local_numbers import ReachingState, source_name
 from polyml.frontend.types.type_sets import (
     held_in,
     integer_range,
+    of_type,
     representation,
 )
 from polyml.pass_manager import apply
@@ -158,7 +159,8 @@ class _KernelInference(ExpressionInference):
         raise TypeError(f"not a statement: {stmt!r}")
 
     def _assign_name(self, stmt: syntax.Assign, target: syntax.Name) -> syntax.Assign:
-        name, value = target.name, self.value(stmt.value)
+        is_unset = stmt.value == syntax.Call("unset", ())
+        name, value = target.name, UNKNOWN if is_unset else self.value(stmt.value)
         self.numbers.assign(stmt, name, value.types)
         self.lists.assign(name, stmt.value, value.types)
         if not self.final:
@@ -166,7 +168,8 @@ class _KernelInference(ExpressionInference):
         dtype = held_in(self.numbers.types_of(name))
         if dtype is None:
             raise self.numbers.no_common_type(name, stmt.loc)
-        return dataclasses.replace(stmt, target=dataclasses.replace(target, dtype=dtype), value=widened(value, dtype))
+        typed = converted(TypedValue(syntax.Const(0, dtype=PYINT), of_type(PYINT)), dtype) if is_unset else widened(value, dtype)
+        return dataclasses.replace(stmt, target=dataclasses.replace(target, dtype=dtype), value=typed)
 
     def _with_element_type(self, expr: syntax.Call) -> syntax.Expr:
         """Gives an array, of which several paths make the elements, the type that one of them makes.

@@ -139,7 +139,8 @@ class LocalNumbers:
         around: the loops around the read, for which nothing is added either
         """
         for definition in definitions:
-            for loop in self._loops_around.get(id(definition.stmt), ()) if isinstance(definition, Assigned) else ():
+            loops = self._loops_around.get(id(definition.stmt), ()) if isinstance(definition, Assigned) else ()
+            for loop in (each for each in loops if isinstance(each, syntax.For)):
                 known = all(self._at_entry(n) for bound in (loop.start, loop.stop) for n in traversal.nodes(bound))
                 if known and loop not in around:
                     runs = syntax.Compare("<" if loop.step > 0 else ">", loop.start, loop.stop, loc=loop.loc)

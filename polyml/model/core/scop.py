@@ -257,6 +257,12 @@ def position_failure(tested: syntax.Call) -> Failure:
     )
 
 
+def unbound_failure(read: syntax.Call) -> Failure:
+    """Returns the failure of a read of a name that may have no value."""
+    line = 0 if read.loc is None else read.loc.line
+    return Failure("raise", "UnboundLocalError", dim=line, args=(syntax.unbound_text(read),), loc=read.loc)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scop:
     """A Scop is a kernel as statements, arrays, parameters, checks and an order of the instances.
@@ -308,8 +314,8 @@ class Scop:
         for node in (node for region in regions for node in region.expressions):
             if isinstance(node, syntax.Subscript) and not node.inside:
                 found |= dict.fromkeys(self.failure(node, dim) for dim in range(len(node.indices)))
-            if isinstance(node, syntax.Call) and node.function == "position":
-                found[position_failure(node)] = None
+            if isinstance(node, syntax.Call) and node.function in ("position", "bound"):
+                found[position_failure(node) if node.function == "position" else unbound_failure(node)] = None
             if isinstance(node, syntax.Binary) and node.op in ("//", "%") and node.dtype == PYINT:
                 found[division_failure(node)] = None
         raised = (stmt for region in regions for stmt in statements(region.body) if isinstance(stmt, syntax.Raise))

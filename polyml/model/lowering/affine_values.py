@@ -61,8 +61,9 @@ class ValueResolver:
             return Integer(self._declared.size(expr.array, expr.dim), dtype=expr.dtype)
         if isinstance(expr, syntax.Subscript):
             return self._read(expr)
-        if isinstance(expr, syntax.Call) and expr.function == "position":
-            raise NotAffineError("a subscript is tested as the program runs", loc=expr.loc, notes=[BOUND_NOTE], code="PML-F030")
+        if isinstance(expr, syntax.Call) and expr.function in ("position", "bound"):
+            what = "a subscript is" if expr.function == "position" else "whether a name has a value is"
+            raise NotAffineError(f"{what} tested as the program runs", loc=expr.loc, notes=[BOUND_NOTE], code="PML-F030")
         operands = tuple(self.value(child) for child in children(expr))
         return folded(expr, operands) or widened(with_children(expr, operands))
 

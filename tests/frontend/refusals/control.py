@@ -157,7 +157,7 @@ def f(A):
     while True:
         if A[0] > 0:
             break
-        x = A[1]
+        x = np.ones(3)
         A[0] += 1
     return x
 """,
@@ -297,8 +297,8 @@ kernel.py:2:12: error: `x` is read before it is assigned
         "maybe unassigned",
         """
 def f(A, n):
-    for i in range(n):
-        x = A[i]
+    while A[0] > n:
+        x = np.ones(3)
     return x
 """,
         LanguageError,
@@ -315,7 +315,7 @@ kernel.py:4:12: error: `x` may be read before it is assigned
         """
 def f(A, n):
     if n > 0:
-        x = A[0]
+        x = np.ones(3)
     return x
 """,
         LanguageError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyml.errors import LanguageError, NotAffineError
-from tests.frontend.refusals.case import Case
+from tests.frontend.refusals.case import Case, array
 
 CASES = [
     Case(
@@ -228,10 +228,11 @@ def f(A, n):
 """,
         NotAffineError,
         """
-kernel.py:5:12: error: `T` may be one of 2 arrays here
+kernel.py:5:12: error: `T` is bound to an array under a condition
           A[0] = T[0]
                  ^^^^
   note: polyml compiles: a name for each array
 """,
+        [array("f8", 1), 3],
     ),
 ]

@@ -87,23 +87,22 @@ kernel.py:2:16: error: this Python int does not fit 64 bits
     Case(
         "no type for both",
         """
-def f(n):
-    x = n
-    x = x + 1
-    for i in range(2):
+def f(A, n):
+    x = A[0]
+    if n > 0:
         x = x / 2
     return x
 """,
         PolymlTypeError,
         """
-kernel.py:3:5: error: `x` has no one type that holds a Python float or a Python int
-          x = x + 1
-          ^^^^^^^^^
-  note: `x` is a Python int by kernel.py:3:5
-  note: `x` is a Python float by kernel.py:5:9
+kernel.py:2:5: error: `x` has no one type that holds float64 or int64
+          x = A[0]
+          ^^^^^^^^
+  note: `x` is int64 by kernel.py:2:5
+  note: `x` is float64 by kernel.py:4:9
   note: accepted: a name for each type, or a conversion such as np.float64(x)
 """,
-        args=[3],
+        args=[np.ones(3, int), 3],
     ),
     Case(
         "weak on one path",

@@ -140,7 +140,7 @@ def f(A, n):
 """,
         NotAffineError,
         """
-kernel.py:5:12: error: `B` is bound to an array under a condition
+kernel.py:5:12: error: `B` is bound to arrays of other shapes under a condition
           return B.sum()
                  ^
   note: polyml compiles: a name for each array

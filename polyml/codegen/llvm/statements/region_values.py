@@ -19,7 +19,7 @@ from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import TOLD, Failure, Status
 from polyml.model.core.nest import Integer
-from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure, position_failure
+from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure, position_failure, unbound_failure
 from polyml.quasi_affine.affine import Affine
 
 _AHEAD = 4096  # bytes, by which elements are prefetched: the best of 1,024 to 8,192 on Zen 5
@@ -272,6 +272,9 @@ class RegionValues(ExpressionEmitter):
             return self._linear(e, *found)
         if isinstance(e, ScalarArg):
             return self._number(e)
+        if isinstance(e, syntax.Call) and e.function == "bound":
+            self._bound(e)
+            return self.of(e.args[1])
         if isinstance(e, syntax.Call) and e.function == "position":
             return SsaValue(self._tested(e.args[0], self.of(e.args[1]).ssa, position_failure(e)), PYINT)
         if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
@@ -309,6 +312,15 @@ class RegionValues(ExpressionEmitter):
         return all(
             node.op in ("+", "-", "*", "//", "%") and _has_simple_divisor(node) for node in nodes if isinstance(node, syntax.Binary)
         )
+
+    def _bound(self, read: syntax.Call) -> None:
+        """Emits a test that ends the call where a name is read that has no value."""
+        fn = self._body.fn
+        wrong, fine = fn.block("unset"), fn.block("fine")
+        fn.branch(self._body.math.truth(self.of(read.args[0])).ssa, fine, wrong)
+        fn.current = wrong
+        self._body.fail(str(self._body.module.failure(unbound_failure(read))))
+        fn.current = fine
 
     def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:
         """Emits a test that ends the call where a Python int is divided by zero."""
