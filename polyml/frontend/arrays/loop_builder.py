@@ -127,7 +127,8 @@ class LoopBuilder(ABC):
         arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._required), len(self.out)
         ways = {label: len(found) for label, found in self.ways.items()}
         try:
-            return lower()
+            with self.require.block():
+                return lower()
         except NotAffineError:
             self.arrays, self._required, self.ended = arrays, needed, False
             self.ways = {label: self.ways[label][:count] for label, count in ways.items()}

@@ -250,6 +250,9 @@ class _ComplexSplitter:
                 return Pair(real, syntax.Const(0.0, dtype=expr.dtype.part))
             case syntax.Call(function="complex"):
                 return Pair(*map(self._real, expr.args))
+            case syntax.Call(function="bound", args=(flag, number)):
+                tested = (dataclasses.replace(expr, args=(flag, part), dtype=part.dtype) for part in self._parts(number))
+                return Pair(*tested)
             case syntax.Call():
                 return arithmetic.called(expr.function, list(map(self._operand, expr.args)))
         raise TypeError(f"not a complex expression: {expr!r}")
