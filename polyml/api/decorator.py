@@ -274,9 +274,12 @@ class Kernel(Explorable, Explained, Reported):
         text = constants.content(found)
         chosen = self._by_constants.get(text)
         if chosen is None:
-            if len(self._by_constants) >= constants.MOST:
+            refused = [known for known, form in self._by_constants.items() if not form._has_code()]
+            if len(self._by_constants) - len(refused) >= constants.MOST:
                 many = PolymlTypeError(f"there is code for {constants.MOST} combinations of constant arguments", code="PML-F061")
                 return self._run_as_python(*self._passed(values), self._in_call(many), about=frozenset(found))
+            if len(refused) >= constants.MOST:
+                del self._by_constants[refused[0]]
             chosen = self._by_constants[text] = type(self)(self.py_func, self.settings)
             chosen._constants, chosen._whole, chosen._told = found, self, self._reasons
             chosen._names = tuple(name for name in self._names if name not in found)
@@ -301,7 +304,11 @@ class Kernel(Explorable, Explained, Reported):
 
     def _has_constant_forms(self) -> bool:
         """Returns whether there is code of this function for some constants."""
-        return any(form.artifact is not None for each in self._by_constants.values() for form in each._specialisations.values())
+        return any(each._has_code() for each in self._by_constants.values())
+
+    def _has_code(self) -> bool:
+        """Returns whether calls of some types are compiled."""
+        return any(form.artifact is not None for form in self._specialisations.values())
 
     def _with_defaults(self, values: tuple[object, ...]) -> tuple[object, ...]:
         """Returns arguments by position with the defaults of those that are left out, as far as there are any."""

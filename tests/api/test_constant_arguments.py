@@ -168,6 +168,19 @@ def test_combinations_beyond_a_number_run_as_plain_python():
     assert kernel(X, "3").tolist() == (X * 2).tolist() and kernel.compiled
 
 
+def test_a_refusal_is_by_the_value():
+    def ended(A, name):
+        if name == "double":
+            return A * 2
+        return A.tobytes() + name.encode()
+
+    kernel = polyml.kernel(ended, cache=False, fallback="silent")
+    for name in [*map(str, range(constants.MOST + 3)), "1", "1", "1"]:
+        assert kernel(X, name) == ended(X, name) and not kernel.compiled
+    assert kernel(X, "double").tolist() == (X * 2).tolist() and kernel.compiled
+    assert kernel(X, "1") == ended(X, "1")
+
+
 def rebound(A, out=None):
     for i in range(A.shape[0]):
         if out is None:

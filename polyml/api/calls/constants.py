@@ -26,6 +26,13 @@ def constants(names: Sequence[str], values: Sequence[object]) -> dict[str, objec
 _COMMON = (np.ndarray, *_NUMBERS)  # looked at first, since most arguments are of these classes
 
 
+def kind(value: object) -> object:
+    """Returns the class of an argument that is no array, with its text where it is a constant by which a call is compiled."""
+    if type(value) in _COMMON or not _is_constant(value):
+        return type(value)
+    return type(value), text(value)
+
+
 def truth_values(names: Sequence[str], values: Sequence[object]) -> dict[str, object]:
     """Returns the arguments of a call, by parameter, that are True or False: a call is compiled by them where it is not otherwise."""
     return {name: value for name, value in zip(names, values) if type(value) is bool}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyml.api.calls import constants
 from polyml.errors import PolymlError, PolymlTypeError
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.binding import MISS, CaptureGuard
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from polyml.frontend.parsing.refusals import Refusals
 
 _EXACT = (np.ndarray, int, float, bool, complex)
+_MOST_KINDS = 1_000  # of arguments that are counted: texts may always be new ones
 SETTLED = 3  # calls of one kind that ran as plain Python, after which such arguments are not looked at again
 
 
@@ -92,6 +94,8 @@ class Kinds:
         them.
         """
         place = kinds(values)
+        if len(self.seen) >= _MOST_KINDS:
+            self.seen.clear()
         self.seen[place] = self.seen.get(place, 0) + 1
         if self.seen[place] >= SETTLED:
             self.settled[place] = plain
@@ -129,10 +133,10 @@ def kinds(values: Sequence[object]) -> tuple:
     """Returns a key for a call's arguments. Calls whose arguments have equal keys can be expected to be compiled, or refused,
     alike.
 
-    The key has the class of each argument, and for an array the element type, the number of dimensions and whether it has several
-    elements.
+    The key has the class of each argument, for an array the element type, the number of dimensions and whether it has several
+    elements, and what an argument is that is compiled as a constant.
     """
-    return tuple([(v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values])
+    return tuple([(v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else constants.kind(v) for v in values])
 
 
 def is_exact(value: object) -> bool:
