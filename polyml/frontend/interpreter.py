@@ -5,7 +5,7 @@ departs from Python (see `frontend.types.infer`), the departure is spelled out h
 
 * A Python float divided by zero, or raised to a power Python refuses, gives IEEE's result; so do functions of math
   outside their domain.
-* A Python int divided by zero by // or % gives 0, and one that leaves 64 bits raises PolymlOverflowError.
+* A Python int that leaves 64 bits raises PolymlOverflowError.
 * A Python int that meets a Python float is converted to it first, also in comparisons; int / int divides two floats.
 * A Python complex that meets a float64 is a complex128, as in an array; Python takes the float64 for its own. Complex
   numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.

@@ -90,7 +90,7 @@ def _python_binary(op: str, left, right):
     except ZeroDivisionError:
         if isinstance(a, float):
             return _as_ieee(_OPERATORS[op], a, b)
-        return 0
+        raise
 
 
 def _complex_binary(op: str, left, right):

@@ -22,7 +22,7 @@ WIDER = {float: np.floating, int: np.integer, bool: np.bool_}
 # docs/meaning.md: such operations give what they give in arrays
 DEPARTURES = {
     "float division by zero", "division by zero", "float floor division by zero", "float modulo", "float modulo by zero",
-    "float divmod()", "math domain error", "math range error", "negative shift count",
+    "float divmod()", "math domain error", "math range error",
 }  # fmt: skip
 AT_ENTRY = "found before anything was written"  # what polyml says of subscripts that it checks at entry, where Python stops midway
 

@@ -241,9 +241,21 @@ def raise_failure(stmt: syntax.Raise) -> Failure:
     return Failure("raise", stmt.exception, dim=0 if stmt.loc is None else stmt.loc.line, args=stmt.args, loc=stmt.loc)
 
 
-def division_failure(quotient: syntax.Binary) -> Failure:
-    """Returns the failure of a quotient or remainder of Python ints in a region."""
-    return Failure("zero", quotient.loc.text if quotient.loc is not None else quotient.op, loc=quotient.loc)
+def operand_failure(operation: syntax.Binary) -> Failure:
+    """Returns the failure of an operation of Python ints in a region that has no result for some right operands: // and % by zero,
+    and shifts by negative counts.
+    """
+    loc = operation.loc
+    if operation.op in ("//", "%"):
+        return Failure("zero", operation.op if loc is None else loc.text, loc=loc)
+    return Failure("raise", "ValueError", dim=0 if loc is None else loc.line, args=("negative shift count",), loc=loc)
+
+
+def _may_have_no_result(node: syntax.Expr) -> bool:
+    """Returns whether an expression is such an operation; a shift by a constant is none."""
+    if not isinstance(node, syntax.Binary) or node.dtype != PYINT:
+        return False
+    return node.op in ("//", "%") or node.op in ("<<", ">>") and not isinstance(node.right, syntax.Const)
 
 
 def position_failure(tested: syntax.Call) -> Failure:
@@ -316,8 +328,8 @@ class Scop:
                 found |= dict.fromkeys(self.failure(node, dim) for dim in range(len(node.indices)))
             if isinstance(node, syntax.Call) and node.function in ("position", "bound"):
                 found[position_failure(node) if node.function == "position" else unbound_failure(node)] = None
-            if isinstance(node, syntax.Binary) and node.op in ("//", "%") and node.dtype == PYINT:
-                found[division_failure(node)] = None
+            if isinstance(node, syntax.Binary) and _may_have_no_result(node):
+                found[operand_failure(node)] = None
         raised = (stmt for region in regions for stmt in statements(region.body) if isinstance(stmt, syntax.Raise))
         return (*found, *(each for each in dict.fromkeys(map(raise_failure, raised)) if each not in found))
 

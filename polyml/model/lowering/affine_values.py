@@ -5,7 +5,7 @@ Local integers with an affine value are followed forward: after `m = n - i - 1`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Union
 
@@ -19,6 +19,7 @@ from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
+from polyml.source import Loc
 
 BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
 _SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with integer c"
@@ -43,10 +44,13 @@ class ValueResolver:
     unchanged: the arguments that the kernel does not write, by the user's names
     env: what each local number equals at the statement that is reached; None where nothing is known
     contents: by (index array, size of the dimension that it indexes), the condition that all its elements are valid subscripts
+    require: adds a condition, with what is so where it does not hold, to what is tested at entry
     """
 
-    def __init__(self, declared: Declarations, unchanged: frozenset[str]) -> None:
-        self._declared, self._unchanged = declared, unchanged
+    def __init__(
+        self, declared: Declarations, unchanged: frozenset[str], require: Callable[[Condition, str, Loc | None], None]
+    ) -> None:
+        self._declared, self._unchanged, self._require = declared, unchanged, require
         self.env: dict[str, Known | None] = {}
         self.contents: dict[tuple[str, Affine], Requirement] = {}
         self._products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
@@ -65,7 +69,23 @@ class ValueResolver:
             what = "a subscript is" if expr.function == "position" else "whether a name has a value is"
             raise NotAffineError(f"{what} tested as the program runs", loc=expr.loc, notes=[BOUND_NOTE], code="PML-F030")
         operands = tuple(self.value(child) for child in children(expr))
+        if isinstance(expr, syntax.Binary) and expr.dtype == PYINT and expr.op in ("//", "%", "<<", ">>"):
+            self._require_result(expr, operands[1])
         return folded(expr, operands) or widened(with_children(expr, operands))
+
+    def _require_result(self, expr: syntax.Binary, operand: Value) -> None:
+        """Requires the right operand of a quotient or shift of Python ints to be one for which Python has a result.
+
+        Raises NotAffineError where data decide that: regions test it where it is computed.
+        """
+        is_shift = expr.op in ("<<", ">>")
+        if isinstance(operand, Integer):
+            formula = af.compare(">=" if is_shift else "!=", operand.affine, Affine(0))
+            self._require(formula, f"a call that raises {'ValueError' if is_shift else 'ZeroDivisionError'}", expr.loc)
+        elif not isinstance(operand, syntax.Const):
+            what = "shifts by a count that may be negative" if is_shift else "divides by a number that may be zero"
+            notes = ["polyml compiles: NumPy's integers, such as np.int64(x), or a constant"]
+            raise NotAffineError(f"a Python int {what}", loc=expr.loc, notes=notes, code="PML-F030")
 
     def truth(self, expr: syntax.Expr) -> Value:
         """Returns the value of a condition: a Truth where it is affine, else a value of a truth type."""

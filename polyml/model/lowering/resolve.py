@@ -98,7 +98,7 @@ class _NestBuilder:
         self.refused: syntax.Stmt | None = None
         self._declared = Declarations(kernel)
         unchanged = frozenset() if aliased else frozenset(p.name for p in kernel.params) - assigned_arrays(kernel.body)
-        self._values = ValueResolver(self._declared, unchanged)
+        self._values = ValueResolver(self._declared, unchanged, self._require_result)
         self._depth = 0  # loops and affine conditions around
         self._conditions = 0  # affine ones treated like those on data, since they have many quotients
         self._around: list[Loop | Guard] = []  # without their bodies
@@ -231,6 +231,10 @@ class _NestBuilder:
         if all(isinstance(node, Loop) and node.iterator not in used for node in around):
             around = ()  # tested once, also in a call in which the loops do not run
         self._requirements.append(Requirement(around, formula, what, loc, kind))
+
+    def _require_result(self, formula: Condition, what: str, loc: Loc | None) -> None:
+        """Leaves calls to Python at entry in which an operation on arguments and loop variables raises."""
+        self._add_requirement(formula, what, loc, "raise")
 
     def _assign(self, stmt: syntax.Assign, scope: _Scope) -> Assign:
         """Returns an assignment, and records what the assigned local scalar equals from now on."""

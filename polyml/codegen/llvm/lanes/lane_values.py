@@ -335,10 +335,8 @@ class LaneValues(RegionValues):
         self.masks.live = saved
         return replace(otherwise, ssa=fn.emit(f"load {otherwise.type}, ptr {place}"))
 
-    def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:
-        low, high = self.integers.of(e.right)
-        if low <= 0 <= high:
-            self.failing(self._body.math.compare("==", divisor, SsaValue("0", PYINT)))
+    def _test_operand(self, e: syntax.Binary, operand: SsaValue, test: str) -> None:
+        self.failing(self._body.math.compare(test, operand, SsaValue("0", PYINT)))
 
     def _within_64_bits(self, e: syntax.Binary | syntax.Unary) -> SsaValue | None:
         """Emits an operation of Python ints that is known not to leave 64 bits, and returns its value; None for other operators.

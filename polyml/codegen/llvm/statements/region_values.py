@@ -19,7 +19,7 @@ from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import TOLD, Failure, Status
 from polyml.model.core.nest import Integer
-from polyml.model.core.scop import Region, ScalarArg, Statement, division_failure, position_failure, unbound_failure
+from polyml.model.core.scop import Region, ScalarArg, Statement, operand_failure, position_failure, unbound_failure
 from polyml.quasi_affine.affine import Affine
 
 _AHEAD = 4096  # bytes, by which elements are prefetched: the best of 1,024 to 8,192 on Zen 5
@@ -277,10 +277,13 @@ class RegionValues(ExpressionEmitter):
             return self.of(e.args[1])
         if isinstance(e, syntax.Call) and e.function == "position":
             return SsaValue(self._tested(e.args[0], self.of(e.args[1]).ssa, position_failure(e)), PYINT)
-        if isinstance(e, syntax.Binary) and e.op in ("//", "%") and e.dtype == PYINT:
+        if isinstance(e, syntax.Binary) and e.op in ("//", "%", "<<", ">>") and e.dtype == PYINT:
             left, right = self.of(e.left), self.of(e.right)
-            self._not_zero(e, right)
-            if left.lanes == right.lanes and min(self.integers.of(e.left)[0], self.integers.of(e.right)[0]) >= 0:
+            test = self._without_result(e)
+            if test is not None:
+                self._test_operand(e, right, test)
+            is_natural = min(self.integers.of(e.left)[0], self.integers.of(e.right)[0]) >= 0
+            if e.op in ("//", "%") and left.lanes == right.lanes and is_natural:
                 name = "udiv" if e.op == "//" else "urem"
                 return SsaValue(self._body.fn.emit(f"{name} {left.type} {left.ssa}, {right.ssa}"), PYINT, left.lanes)
             return self._binary(e.op, e.dtype, left, right)
@@ -322,16 +325,22 @@ class RegionValues(ExpressionEmitter):
         self._body.fail(str(self._body.module.failure(unbound_failure(read))))
         fn.current = fine
 
-    def _not_zero(self, e: syntax.Binary, divisor: SsaValue) -> None:
-        """Emits a test that ends the call where a Python int is divided by zero."""
+    def _without_result(self, e: syntax.Binary) -> str | None:
+        """Returns the comparison of a right operand with zero that is true where an operation of Python ints raises; None where none
+        is: of a divisor that is not zero, or a count of a shift that is not negative.
+        """
         low, high = self.integers.of(e.right)
-        if low > 0 or high < 0:
-            return
+        if e.op in ("<<", ">>"):
+            return "<" if low < 0 else None
+        return "==" if low <= 0 <= high else None
+
+    def _test_operand(self, e: syntax.Binary, operand: SsaValue, test: str) -> None:
+        """Emits a test that ends the call where an operation of Python ints raises. test: of the right operand with zero."""
         fn = self._body.fn
         wrong, fine = fn.block("zero"), fn.block("fine")
-        fn.branch(fn.emit(f"icmp eq i64 {divisor.ssa}, 0"), wrong, fine)
+        fn.branch(fn.emit(f"icmp {'slt' if test == '<' else 'eq'} i64 {operand.ssa}, 0"), wrong, fine)
         fn.current = wrong
-        self._body.fail(str(self._body.module.failure(division_failure(e))))
+        self._body.fail(str(self._body.module.failure(operand_failure(e))))
         fn.current = fine
 
     def _within_64_bits(self, e: syntax.Binary | syntax.Unary) -> SsaValue | None:
