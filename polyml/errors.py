@@ -95,6 +95,10 @@ class LanguageError(PolymlError):
     """
 
 
+class ValueNeeded(LanguageError):
+    """A function uses a number where the language has constants alone, so it may be compiled for the value of an int in each call."""
+
+
 class NotAffineError(LanguageError):
     """A function is legal Python, but not affine, so that it is not compiled as a whole.
 

@@ -240,9 +240,10 @@ class Kernel(Explorable, Explained, Reported):
         self._last = chosen
         artifact = chosen.artifact
         if artifact is None:
-            flags = constants.truth_values([a.name for a in given], [a.original for a in given]) if self._given is None else {}
-            if flags:
-                return self._with_constants(flags, [a.original for a in given])
+            names, values = [a.name for a in given], [a.original for a in given]
+            found_constants = constants.truth_values(names, values) | constants.needed(chosen.reason, names, values)
+            if found_constants and self._given is None:
+                return self._with_constants(found_constants, values)
             return self._run_refused(given, chosen.refusal)
         if problem := self._not_writable(artifact, given):
             return self._run_refused(given, problem)
@@ -289,7 +290,7 @@ class Kernel(Explorable, Explained, Reported):
 
         def entry(*values: object) -> object:
             values = self._with_defaults(values)
-            if len(values) <= tests[-1][0] or any(values[k] is not expected for k, expected in tests):
+            if len(values) <= tests[-1][0] or not all(constants.same(values[k], expected) for k, expected in tests):
                 return MISS
             self._with_last = chosen
             return chosen(*[values[k] for k in rest])

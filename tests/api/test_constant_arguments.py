@@ -170,9 +170,7 @@ def test_combinations_beyond_a_number_run_as_plain_python():
 
 def test_a_refusal_is_by_the_value():
     def ended(A, name):
-        if name == "double":
-            return A * 2
-        return A.tobytes() + name.encode()
+        return A * 2 if name == "double" else A.tobytes() + name.encode()
 
     kernel = polyml.kernel(ended, cache=False, fallback="silent")
     for name in [*map(str, range(constants.MOST + 3)), "1", "1", "1"]:

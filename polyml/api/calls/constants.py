@@ -7,10 +7,13 @@ decided while it is parsed.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from types import NoneType
 
 import numpy as np
+
+from polyml.errors import PolymlError, ValueNeeded
 
 MOST = 32  # combinations of one kernel; calls with others run as plain Python
 _LONGEST = 1_000  # characters of the text of a constant
@@ -36,6 +39,22 @@ def kind(value: object) -> object:
 def truth_values(names: Sequence[str], values: Sequence[object]) -> dict[str, object]:
     """Returns the arguments of a call, by parameter, that are True or False: a call is compiled by them where it is not otherwise."""
     return {name: value for name, value in zip(names, values) if type(value) is bool}
+
+
+def needed(problem: PolymlError | None, names: Sequence[str], values: Sequence[object]) -> dict[str, object]:
+    """Returns the ints among a call's arguments, by parameter, that stand where the language has constants alone.
+
+    problem: why the call is not compiled
+    """
+    if not isinstance(problem, ValueNeeded) or problem.loc is None:
+        return {}
+    read = {*re.findall(r"\w+", problem.loc.text)}
+    return {name: value for name, value in zip(names, values) if type(value) is int and name in read}
+
+
+def same(value: object, constant: object) -> bool:
+    """Returns whether an argument is a constant by which a call was compiled. Ints are compared by value, all others by identity."""
+    return value is constant or type(value) is int and type(constant) is int and value == constant
 
 
 def text(value: object) -> str:

@@ -245,7 +245,7 @@ class CallParser(WrittenArrayParser, ABC):
             return tuple(self.option(part, option) for part in node.elts)
         value = constant(self.expr(node))
         if value is MISSING:
-            raise self.error(node, f"`{option}` must be a constant", "an int, a bool, or a tuple of ints")
+            raise self.value_needed(node, f"`{option}` must be a constant", "an int, a bool, or a tuple of ints")
         return value
 
     def _special(self, function: object) -> Callable[[ast.Call], syntax.Expr] | None:

@@ -137,7 +137,7 @@ class ExpressionParser(TupleParser):
             start, stop = (None if bound is None else self.expr(bound) for bound in (node.lower, node.upper))
             step = 1 if node.step is None else constant(self.expr(node.step))
             if type(step) is not int or step == 0:
-                raise self.error(node.step or node, "the step of a slice must be a constant that is not zero", "an int")
+                raise self.value_needed(node.step or node, "the step of a slice must be a constant that is not zero", "an int")
             return syntax.Slice(start, stop, step, loc=self.text.loc(node))
         if self.constant(node) is None:
             return syntax.NewAxis()

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from polyml.dtypes import ACCEPTED
-from polyml.errors import LanguageError, NotAffineError
+from polyml.errors import LanguageError, NotAffineError, ValueNeeded
 from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
 from polyml.frontend.library import numbers
@@ -229,6 +229,10 @@ class NameLookup:
     def error(self, node: Written, message: str, accepted: str, code: str | None = None) -> LanguageError:
         """Returns a LanguageError for a node that is not in the language, with its place and what would be accepted."""
         return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"], code=code or _CODES.get(type(node)))
+
+    def value_needed(self, node: Written, message: str, accepted: str) -> ValueNeeded:
+        """Returns a ValueNeeded for a node that would have to be a constant, with its place and what would be accepted."""
+        return ValueNeeded(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"], code=_CODES.get(type(node)))
 
     def not_affine(self, node: Written, message: str, accepted: str, code: str | None = None) -> NotAffineError:
         """Returns a NotAffineError for a node that plain Python can run, with its place and what polyml compiles."""
