@@ -21,7 +21,7 @@ class _Missing:
 
 
 MISSING = _Missing()
-_LIBRARIES = ("numpy", "ml_dtypes", "math", "builtins")
+_LIBRARIES = ("numpy", "ml_dtypes", "math", "cmath", "builtins")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +58,13 @@ def in_python(value: object) -> object:
 
 
 def is_library(value: object) -> bool:
-    """Returns whether `value` is a function or type of NumPy, ml_dtypes, math or Python itself, which never changes."""
+    """Returns whether `value` is a function or type of NumPy, ml_dtypes, math, cmath or Python itself, which never changes."""
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and hasattr(value, "__qualname__") and module.partition(".")[0] in _LIBRARIES
 
 
 def is_library_module(module: ModuleType) -> bool:
-    """Returns whether the module is NumPy, ml_dtypes, math or one of their submodules."""
+    """Returns whether the module is NumPy, ml_dtypes, math, cmath or one of their submodules."""
     return module.__name__.partition(".")[0] in _LIBRARIES
 
 

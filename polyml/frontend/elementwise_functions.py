@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import cmath
 import math
 import operator
 import sys
@@ -48,6 +49,7 @@ _MATH_UNARY = (
 ).split()
 _MATH_BINARY = "pow arctan2 hypot fmod copysign".split()
 
+_OF_CMATH = "sqrt exp log log10 sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh".split()
 _SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "tgamma", "gammaln": "lgamma"}  # SciPy's names -> those of the C library
 
 ALLOCATIONS = {
@@ -67,6 +69,8 @@ def _table() -> dict[object, tuple[str, str, int]]:
             function = getattr(math, MATH_NAMES.get(name, name), None)
             if function is not None:  # exp2 and cbrt are new in Python 3.11
                 known[function] = (name, "math", operands)
+    for name in _OF_CMATH:
+        known[getattr(cmath, MATH_NAMES.get(name, name))] = (name, "cmath", 1)
     known[np.fix] = ("trunc", "numpy", 1)
     known[builtins.round] = ("rint", "math", 1)
     known[operator.index] = ("index", "builtins", 1)

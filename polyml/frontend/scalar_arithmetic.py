@@ -181,6 +181,9 @@ def call(module: str, function: str, args: list) -> Any:
         return np.real(args[0] * np.conj(args[0])) if np.iscomplexobj(args[0]) else np.square(args[0])
     if module == "builtins":
         return _in_range(abs(args[0]))
+    if module == "cmath":
+        with np.errstate(all="ignore"):
+            return complex(getattr(np, function)(np.complex128(args[0])))
     if module == "scipy":
         least = function == "lgamma" and args[0] == -math.inf
         made = -math.inf if least else _math(function, [float(args[0])])

@@ -153,7 +153,8 @@ class Call(Expr):
     `elementwise_functions.TESTS`, which are floats, and those of complex and of real, imag and abs of a complex number. Only abs,
     sign, minimum and maximum also take integers.
 
-    module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "builtins" for abs and index; "scipy"
+    module: whose rules it follows: "numpy"; "math", whose functions take and give Python floats; "cmath", whose are of
+        Python's complex numbers; "builtins" for abs and index; "scipy"
         for those of scipy.special; "method" for A.conj(). It is always "numpy" once typed.
     """
 

@@ -10,6 +10,7 @@ where and what would be accepted; NumPy raises there too where the entry says "a
 from __future__ import annotations
 
 import ast
+import cmath
 import linecache
 import math
 import re
@@ -159,6 +160,7 @@ _OF_NUMBERS = [
     "math.comb(5, n) + x", "math.perm(5, n) + 0", "math.factorial(n) + x", "math.isqrt(n) + x", "math.isclose(x[0], s)",
     "u, v = math.modf(s); return u * x[0] + v", "math.remainder(s, n) + x", "math.hypot(s, n, s) + x", "math.degrees(s) + x",
     "math.prod(x)", "q, r = divmod(n, 3); return x * q + r", "round(s) + x", "np.fix(A)",
+    "cmath.sqrt(-s) + x", "r, phi = cmath.polar(complex(n, s)); return r * x + phi", "complex(n, s).conjugate() * x",
 ]  # fmt: skip
 _ALLOCATIONS = [
     "y = np.zeros(4); y += x; return y", "y = np.ones((4, n)); return y", "y = np.full(4, s); return y",
@@ -201,7 +203,7 @@ def function(probe: Probe):
     """The kernel of a row as Python has it."""
     name = f"/virtual/accepted/{abs(hash(probe.source))}.py"
     linecache.cache[name] = (len(probe.source), None, probe.source.splitlines(True), name)
-    namespace = {"np": np, "polyml": polyml, "math": math}
+    namespace = {"np": np, "polyml": polyml, "math": math, "cmath": cmath}
     exec(compile(probe.source, name, "exec"), namespace)
     return namespace["f"]
 

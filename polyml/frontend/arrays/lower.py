@@ -549,8 +549,8 @@ def _check_elementwise(expr: Expr) -> None:
     name = None
     if isinstance(expr, syntax.Binary) and expr.op in ("min", "max"):
         name = f"{expr.op}, which compares two numbers"
-    elif isinstance(expr, syntax.Call) and expr.module == "math":
-        name = f"math.{expr.function}"
+    elif isinstance(expr, syntax.Call) and expr.module in ("math", "cmath"):
+        name = f"{expr.module}.{expr.function}"
     elif isinstance(expr, syntax.Cast) and expr.to.weak:
         name = f"{expr.to}(...)"
     if name is not None:

@@ -3,6 +3,7 @@
 They raise what Python raises, with its messages.
 """
 
+import cmath
 import math
 from collections.abc import Callable
 from operator import index
@@ -127,13 +128,36 @@ def radians(x):
     return float(x) * (math.pi / 180.0)
 
 
+def phase(z):
+    """Returns the angle of a complex number."""
+    number = complex(z)
+    return math.atan2(number.imag, number.real)
+
+
+def polar(z):
+    """Returns the absolute value and the angle of a complex number."""
+    number = complex(z)
+    return abs(number), math.atan2(number.imag, number.real)
+
+
+def rect(r, phi):
+    """Returns the complex number with an absolute value and an angle."""
+    length = float(r)
+    angle = float(phi)
+    return complex(length * math.cos(angle), length * math.sin(angle))
+
+
 def quotient_and_rest(a, b):
     """Returns the quotient, rounded down, and the remainder: divmod(a, b)."""
     return a // b, a % b
 
 
 _OF_MATH = (gcd, lcm, isqrt, factorial, comb, perm, isclose, modf, remainder, degrees, radians)
-_TEXTS: dict[object, Callable] = {**{getattr(math, text.__name__): text for text in _OF_MATH}, divmod: quotient_and_rest}
+_TEXTS: dict[object, Callable] = {
+    **{getattr(math, text.__name__): text for text in _OF_MATH},
+    **{getattr(cmath, text.__name__): text for text in (phase, polar, rect)},
+    divmod: quotient_and_rest,
+}
 TEXTS = {function: text for function, text in _TEXTS.items() if isinstance(text, FunctionType)}
 """The text for each function, by the function."""
 

@@ -322,7 +322,7 @@ class CallParser(WrittenArrayParser, ABC):
     def _elementwise(self, node: ast.Call, name: str, known: tuple[str, str, int]) -> syntax.Expr:
         function, module, operands = known
         node, loc = _of_two_operands(node, self.value(node.func)), self.text.loc(node)
-        if (function, module, len(node.args)) == ("log", "math", 2):  # of a base
+        if function == "log" and module in ("math", "cmath") and len(node.args) == 2:  # of a base
             logarithms = [syntax.Call("log", (self.expr(argument),), module, loc=loc) for argument in node.args]
             return syntax.Binary("/", *logarithms, loc=loc)
         if len(node.args) != operands:

@@ -81,6 +81,9 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         return _norm(expr, args[0])
     if expr.module == "math":
         return _math_call(expr, args)
+    if expr.module == "cmath":
+        made = dataclasses.replace(expr, args=(converted(args[0], C128),), module="numpy", dtype=C128)
+        return TypedValue(made, of_type(PYCOMPLEX))
     if expr.module == "scipy":
         return _special(expr, args[0])
     if expr.module == "builtins":

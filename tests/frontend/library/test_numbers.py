@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import itertools
 import math
 import operator
@@ -88,6 +89,25 @@ def factorials(x):
     return math.gamma(x), math.lgamma(x)
 
 
+def of_complex_numbers(z):
+    return (
+        cmath.sqrt(z),
+        cmath.exp(z),
+        cmath.log(z),
+        cmath.log10(z),
+        cmath.log(z, 3),
+        cmath.sin(z),
+        cmath.acos(z),
+        cmath.tanh(z),
+        cmath.asinh(z),
+    )
+
+
+def in_polar_coordinates(z):
+    length, angle = cmath.polar(z)
+    return length, angle, cmath.phase(z), cmath.rect(abs(z), angle), z.conjugate()
+
+
 def products(A):
     return math.prod(A), math.prod(a + 1 for a in A)
 
@@ -143,6 +163,15 @@ def test_floats_are_exact_up_to_rounding(function):
     for x in finite:
         arguments = (x, 3.5, -1) if function is lengths else (x,)
         got, wanted = kernel(*arguments), function(*arguments)
+        assert [*map(type, got)] == [*map(type, wanted)]
+        np.testing.assert_allclose(got, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", [of_complex_numbers, in_polar_coordinates])
+def test_complex_numbers(function):
+    kernel = compiled(function)
+    for z in (1 + 2j, -2 + 0j, complex(-2, -0.0), 0.5, -3, 2.5j, np.complex64(1 + 1j), np.float32(0.25), np.complex128(-3 - 4j)):
+        got, wanted = kernel(z), function(z)
         assert [*map(type, got)] == [*map(type, wanted)]
         np.testing.assert_allclose(got, wanted, rtol=1e-14)
 
