@@ -30,6 +30,7 @@ from polyml.frontend import name_resolution, syntax
 from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
+from polyml.frontend.parsing import floats
 from polyml.frontend.parsing.assignments import AssignmentParser, alloc
 from polyml.frontend.parsing.builtin_reductions import COMPENSATES, reduction
 from polyml.frontend.parsing.calls import Inlined
@@ -316,6 +317,18 @@ class _FunctionParser:
                 return ()
             case ast.Expr(value=ast.Call() as call) if (stored := self._assignments.array_update(call)) is not None:
                 return (stored,)
+            case ast.Expr(
+                value=ast.Name()
+                | ast.Attribute()
+                | ast.Subscript()
+                | ast.BinOp()
+                | ast.UnaryOp()
+                | ast.Compare()
+                | ast.IfExp() as value
+            ):
+                return (self._evaluated(value),)
+            case ast.With() if floats.ignores_errors(self.expressions, stmt):
+                return self._body(stmt.body)
         called = stmt.value if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
         if called is not None and (self.expressions.is_local(called) or self.expressions.is_numpy(called.func)):
             raise self.expressions.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS, "PML-F010")
@@ -324,6 +337,11 @@ class _FunctionParser:
                 stmt, "this expression has no effect on the result", _STATEMENTS, "PML-F010" if called else None
             )
         raise self.expressions.error(stmt, f"{spelled(stmt)} is not part of the language", _STATEMENTS)
+
+    def _evaluated(self, node: ast.expr) -> syntax.Stmt:
+        """Returns a statement that evaluates an expression, whose value nothing reads, for the errors that it may raise."""
+        value = self.expressions.expr(node)
+        return syntax.Assign(syntax.Name(self.expressions.fresh("_unread"), loc=value.loc), value, loc=value.loc)
 
     def _requires(self, call: ast.Call) -> bool:
         return self.expressions.value(call.func) is required

@@ -267,13 +267,13 @@ kernel.py:2:12: error: `sorted` is not a function of the language
         "effect",
         """
 def f(A):
-    A[0] + 1
+    {1: 2}
 """,
         LanguageError,
         """
 kernel.py:2:5: error: this expression has no effect on the result
-          A[0] + 1
-          ^^^^^^^^
+          {1: 2}
+          ^^^^^^
   note: accepted: for, while, if, assignments, pass, break, continue and return
 """,
     ),
