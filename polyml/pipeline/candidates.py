@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from polyml.errors import NotAffineError
 from polyml.model.core.call_interface import SizeRelation
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
-from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, generate
+from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, TooFarExpanded, generate
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided, in_blocks
@@ -24,20 +24,41 @@ from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.affine.source_threads import with_lanes, with_threads
 from polyml.schedule.compute import Scheduled, ScheduleRequest
 from polyml.schedule.script.schedule import OBJECTS
+from polyml.source import Loc
 from polyml.values import cached_property
 
 
-def searched(model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner, emits: str = OBJECTS) -> Generated:
-    """Tries candidates for the code of a model from the fastest on, and returns the code of the first one that can be generated.
+def searched(
+    model: Model,
+    wanted: CompileRequest,
+    schedules: Cache | None,
+    runner: PassRunner,
+    emits: str = OBJECTS,
+    in_region: Callable[[frozenset[Loc]], Model | None] | None = None,
+) -> Generated:
+    """Tries candidates for the code of a model, from the fastest on, and returns the code of the first one that can be generated.
 
     wanted: what the kernel is compiled for.
     schedules: the cache of schedules that were found before; None: none is kept.
     emits: how much is made, as for `generate`.
+    in_region: makes a model in which loops at some places are in regions, which keep conditions as branches. It is used where a schedule
+        takes too much memory for the values of a scalar, as a condition that several statements have; None: the source's order is.
     Raises NotAffineError where no candidate can be generated.
     """
+    try:
+        return _searched(model, wanted, schedules, runner, emits, in_region is None)
+    except TooFarExpanded as found:
+        inside = None if in_region is None else in_region(found.places)
+        return _searched(inside or model, wanted, schedules, runner, emits, True)
+
+
+def _searched(
+    model: Model, wanted: CompileRequest, schedules: Cache | None, runner: PassRunner, emits: str, expanded: bool
+) -> Generated:
+    """Returns the code of the first candidate that can be generated. Raises TooFarExpanded, unless `expanded` says to go on then."""
     options, aliased = wanted.options, wanted.aliased
     limit = CompileBudget(options.compile_budget_s)
-    search = _CandidateSearch(model, wanted, schedules, runner, emits)
+    search = _CandidateSearch(model, wanted, schedules, runner, emits, expanded)
     if model.scop.has_regions:
         return _with_regions(search)
     transform = options.schedule == "auto" and not aliased and not model.unknown
@@ -104,6 +125,7 @@ class _CandidateSearch:
     wanted: what the kernel is compiled for.
     schedules: the cache of schedules that were found before; None: none is kept.
     emits: how much is made of a candidate.
+    expanded: whether the search goes on where a scalar is expanded too far.
     notes: why candidates were given up.
     leaves_range: whether the last candidate was given up because an integer of its loops may leave 64 bits.
     """
@@ -113,6 +135,7 @@ class _CandidateSearch:
     schedules: Cache | None
     runner: PassRunner
     emits: str
+    expanded: bool
     notes: list[str] = field(default_factory=list)
     leaves_range: bool = False
     _failed: Scheduled | None = None
@@ -133,6 +156,8 @@ class _CandidateSearch:
         try:
             return generate(candidate, scheduled, call, self.runner, self.emits)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
+            if isinstance(reason, TooFarExpanded) and not self.expanded:
+                raise
             self._failed, self.leaves_range = scheduled, isinstance(reason, LeavesRange)
             self._too_much = self._too_much or isinstance(reason, TooMuchCode)
             self.notes.append(f"{candidate.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}")

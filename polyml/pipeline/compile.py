@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
@@ -39,7 +40,7 @@ from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.printing.dumps import dumps
-from polyml.pipeline.region_model import with_regions
+from polyml.pipeline.region_model import in_region, with_regions
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.runtime.storage.artifact import Artifact, ResultArray
@@ -176,7 +177,7 @@ def compile(
             related = given.related if sizes is None or sizes.is_related else ()  # else these sizes are not so related
             made = compiled_as_given(given, model, wanted, related, runner, emits)
         else:
-            made = searched(model, wanted, schedules, runner, emits)
+            made = searched(model, wanted, schedules, runner, emits, partial(in_region, kernel, wanted.types, request, runner))
         with made.assembler as assembler:
             code = runner.run(passes.OBJECT, assembler) if emits == OBJECTS else ()
     artifact = _artifact(made, model.typed, wanted.layouts, code, aliased)

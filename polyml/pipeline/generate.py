@@ -8,12 +8,13 @@ from typing import Any
 
 import islpy as isl
 
-from polyml.codegen.ir.program import Program
+from polyml.codegen.ir.program import CannotRunTogether, Program
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.addresses import ArrayArguments
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.machines import cpu
 from polyml.model.core.call_interface import SizeRelation
+from polyml.model.core.scop import Array, Role, Scop
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
@@ -23,8 +24,20 @@ from polyml.polyhedra import budget
 from polyml.runtime.loading.assemble import Assembler
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script.schedule import NOTHING, OBJECTS
+from polyml.source import Loc
 
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
+
+
+class TooFarExpanded(CannotRunTogether):
+    """Raised where the values of a scalar take more memory than a schedule is worth.
+
+    places: the outermost loops around it
+    """
+
+    def __init__(self, message: str, places: frozenset[Loc]):
+        super().__init__(message)
+        self.places = places
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,8 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
             program = runner.through(passes.TILE_PASSES, program, known, stage="ast")
             limit.check_nodes(program)
             program = runner.through(passes.VECTOR_PASSES, program, known, stage="ast")
+        if candidate.transform:
+            _check_expansion(program, candidate.model.scop)
         if candidate.transform or candidate.together:
             limit.check_copies(program)
         with Assembler(cpu.usable_cores() - 1, cpu=machine.cpu_name, features=machine.features) as assembler:
@@ -128,6 +143,26 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
         *([f"for calls with {', '.join(r.fact for r in related)}; other code runs others"] if related else []),
     )
     return Generated(candidate.model, scheduled.tree, program, units, assembler, notes, sized, related, sizes)
+
+
+def _check_expansion(program: Program, scop: Scop) -> None:
+    """Raises TooFarExpanded where a scalar that was expanded takes memory of more dimensions than any array that the source has, as
+    where loops are apart that hand each other the condition of every iteration.
+    """
+    arrays = scop.arrays.values()
+    most = max((len(array.shape) for array in arrays if not _is_expanded(array)), default=0)
+    for array in filter(_is_expanded, arrays):
+        window = program.windows.get(array.name)
+        dims = len(array.shape) if window is None else sum(length is None for length in window.lengths)
+        if dims > max(most, 1):
+            users = (s for s in scop.statements.values() if array.name in (s.write.array, *(read.array for read in s.reads)))
+            places = frozenset(user.loops[0] for user in users if user.loops and user.loops[0] is not None)
+            raise TooFarExpanded(f"{array.source_name or array.name} has a value for each iteration of {dims} loops", places)
+
+
+def _is_expanded(array: Array) -> bool:
+    """Returns whether an array is a scalar of the source, with an element for each iteration of loops."""
+    return array.role is Role.LOCAL and array.loc is None
 
 
 def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, runner: PassRunner) -> tuple[builder.Unit, ...]:

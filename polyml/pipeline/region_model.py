@@ -56,6 +56,16 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=repeats)
 
 
+def in_region(
+    kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, places: frozenset[Loc]
+) -> Model | None:
+    """Returns the model of a kernel with the loops at these places in regions; None where no region has them."""
+    try:
+        return modelled(kernel, types, replace(wanted, regions=True, around=LoopsAround(sequential=places)), runner)
+    except NotAffineError:
+        return None
+
+
 def _with_tests(
     kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wanted: ModelRequest, runner: PassRunner, problem: NotAffineError
 ) -> tuple[Model, ModelRequest]:
@@ -143,7 +153,8 @@ def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner
         return None
     ordered = in_order(model.scop, request.around.sequential)
     lines = (
-        f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which updates memory of its own" for place in done
+        f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which updates memory of its own"
+        for place in done
     )
     return replace(made, typed=model.typed, notes=(*model.notes, *lines, *map(str, ordered)), ordered=ordered, chosen_by_sizes=True)
 
