@@ -6,6 +6,8 @@ next to the interpreter tests type inference: a missing or wrong Cast shows as a
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from polyml.dtypes import BF16, BOOL, C128, F64, PYINT
@@ -17,6 +19,9 @@ from polyml.numpy_dtypes import numpy_dtype
 def evaluate(kernel: syntax.Kernel, args):
     with np.errstate(all="ignore"):
         return _Evaluation(kernel, args).result
+
+
+OF_THE_C_LIBRARY = {"erf": math.erf, "erfc": math.erfc, "tgamma": math.gamma, "lgamma": math.lgamma}
 
 
 class _Evaluation:
@@ -120,10 +125,8 @@ class _Evaluation:
             assert all(a.dtype.part == expr.dtype.part for a in expr.args), expr
         else:
             assert all(a.dtype == expr.dtype or tests and a.dtype.kind in "cf" for a in expr.args), expr
-        if expr.function == "erf":
-            import math
-
-            return np.float64(math.erf(self.expr(expr.args[0])))
+        if expr.function in OF_THE_C_LIBRARY:
+            return np.float64(OF_THE_C_LIBRARY[expr.function](self.expr(expr.args[0])))
         return getattr(np, expr.function)(*map(self.expr, expr.args))
 
     def cast(self, expr):

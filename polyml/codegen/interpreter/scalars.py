@@ -112,11 +112,12 @@ def call(function: str, module: str, args: Sequence[Scalar]) -> Scalar:
         return getattr(call(function, module, numbers), part)
     if module == "builtins":
         return abs(*args) if function == "abs" else binary("**", *args)
-    if module == "math":
+    if module == "math" or function in _OF_THE_C_LIBRARY:
         return _math(function, args)
     return getattr(np, {"pow": "power"}.get(function, function))(*args)
 
 
+_OF_THE_C_LIBRARY = frozenset({"erf", "erfc", "tgamma", "lgamma"})
 _UNARY: dict[str, Callable[[Scalar], Scalar]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 _NUMPY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -148,4 +149,6 @@ def _math(function: str, args: Sequence[Scalar]) -> Scalar:
             return known(*args)
         except (ValueError, OverflowError):
             pass
+    if function in _OF_THE_C_LIBRARY:  # of the gamma function, where it has poles or is too great
+        return np.float64(np.nan if function == "tgamma" and args[0] < 0 else np.copysign(np.inf, args[0] if args[0] == 0 else 1))
     return getattr(np, {"pow": "power"}.get(function, function))(*args)

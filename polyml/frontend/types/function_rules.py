@@ -224,8 +224,10 @@ def _special(expr: syntax.Call, operand: TypedValue) -> TypedValue:
 
 
 def _round(expr: syntax.Call, operand: TypedValue) -> TypedValue:
-    """Returns Python's round(x) of a number, a Python int. Raises PolymlTypeError for complex numbers and NumPy's truth values."""
-    if any(kind.is_complex or kind == BOOL for kind in operand.types):
+    """Returns Python's round(x) of a number, a Python int. Raises PolymlTypeError for numbers that have no `__round__`:
+    complex ones, NumPy's truth values and bfloat16.
+    """
+    if any(kind.is_complex or kind in (BOOL, BF16) for kind in operand.types):
         raise PolymlTypeError(f"round has no rule for {operand}", loc=expr.loc, notes=["accepted: real numbers"])
     if operand.dtype.is_float:
         rounded_float = converted(operand, F64)
