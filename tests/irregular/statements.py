@@ -56,6 +56,22 @@ def scatter_matrix(w: Writer) -> None:
         w.emit(f"{name}[{row(w)}, {column}] {w.pick('=', '+=')} {bare(real(w, 1) if is_real else whole(w, 1))}")
 
 
+def part(w: Writer) -> None:
+    """Writes a change of a slice or row that data choose, or a sum of one."""
+    if w.chance(0.3):
+        name, is_real = w.matrix()
+        w.emit(w.pick(f"{name}[{row(w)}] += {'0.5' if is_real else '1'}", f"{name}[{row(w)}, :] = {name}[{row(w)}]"))
+        return
+    name, one, other = w.array("reals"), bare(whole(w, 1)), bare(whole(w, 1))
+    ends = w.pick(
+        f"{one}:{other}", f"{one}:", f":{other}", f"{one}:{one} + 3", f"{one}:{other}:2", f"{one}::-1", f"{one}:{other}:-2"
+    )
+    if w.scope.reals and w.chance(0.4):
+        w.emit(f"{w.rng.choice(w.scope.reals)} += {name}[{ends}].sum()")
+    else:
+        w.emit(w.pick(f"{name}[{ends}] *= 0.5", f"{name}[{ends}] = {bare(real(w, 1))}", f"{name}[{ends}] += {name}[{row(w)}]"))
+
+
 def flag(w: Writer) -> None:
     """Writes an assignment of a condition."""
     mask = w.array("flags")
@@ -248,5 +264,5 @@ def _joinable(w: Writer, cursor: str) -> str:
 
 
 _PLAIN = (store, store, store, update, update, update, carried, carried, flag, swap, new_index)
-_SIMPLE = (*_PLAIN, *_PLAIN, local, local, computed_row, computed_row, leave, leave, leave, leave, refuse)
+_SIMPLE = (*_PLAIN, *_PLAIN, part, part, local, local, computed_row, computed_row, leave, leave, leave, leave, refuse)
 _LOOPS = (over_rows, over_rows, over_rows, over_entries, over_entries, counted, while_below, while_below, while_steps)
