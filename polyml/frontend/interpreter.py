@@ -29,6 +29,7 @@ from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
 from polyml.frontend.scalar_arithmetic import HALVES, binary, call, cast, unary
 from polyml.numpy_dtypes import numpy_dtype
+from polyml.reading import result_forms
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,8 @@ class _Interpreter:
             case syntax.Return():
                 results = tuple(map(self._expr, stmt.values))
                 self.result = results if stmt.is_tuple else results[0] if results else None
+                if stmt.form:
+                    self.result = result_forms.result(stmt.form, results)
                 yield from self._control(path, point)
 
     def _control(self, path: tuple, point: tuple) -> Iterator[TraceEvent]:

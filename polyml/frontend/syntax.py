@@ -379,11 +379,13 @@ class Return(Located):
 
     values: a scalar's Name, an array (argument or local), or any Expr; `return` and `return None` have none
     is_tuple: whether a tuple is returned, as in `return a, b` or `return (a,)`
+    form: how nested tuples, shapes and lists are made of the values, a text of `reading.result_forms`; "" where there are none
     python: once typed, for each value whether it is a Python number rather than a NumPy scalar (False for an array)
     """
 
     values: tuple[Expr | ArrayName, ...]
     is_tuple: bool
+    form: str = field(default="", kw_only=True)
     python: tuple[bool, ...] = field(default=(), kw_only=True)
 
 

@@ -242,6 +242,7 @@ def _artifact(made: Generated, typed: syntax.Kernel, layouts: tuple[str, ...], c
         parameters=scop.parameters,
         results=tuple(replace(r, array=called.get(r.array, r.array)) if isinstance(r, ArrayResult) else r for r in scop.results),
         result_is_tuple=scop.result_is_tuple,
+        result_form=scop.result_form,
         result_arrays=tuple(
             ResultArray(
                 a.name,

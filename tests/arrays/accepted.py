@@ -65,6 +65,7 @@ _CONSTRUCTS = [
     "t = A[0], n; u, k = t; return u * k + t[0]", "s = A.shape; y = np.zeros(s); return y + s[1]", "for i, j in ((0, 1), (1, 0)): A[i, j] += n",
     "assert A.shape == B.shape; return A + 0", "A.shape != (4, n + 2)", "if x.ndim == 1: return x[0]; return x[0, 0]", "n in (1, 2, 3)",
     "w = [0.0] * 4; w[n] = 2.5; return x * w[n]", "w = [v * v for v in x]; return w[0] + w[-1]",
+    "A.shape, (n, [s, s])", "A[0] = [n, 1, 0, 1]", "[v * 2 for v in x]",
     "A[0, 0].item() * x",
     "for i in range(0, 4, abs(J[0]) + 1): x[i] = A[i, 0]",
     "f = lambda v: v * 2 + n; return f(A)",

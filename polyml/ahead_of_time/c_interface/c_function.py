@@ -87,10 +87,17 @@ def c_function(
 ) -> CFunction:
     """Returns the function of a library that is made of an artifact.
 
+    Raises ConfigError for a result that has tuples or lists in it.
+
     checks: the tests at entry of all forms of the kernel; failing: the numbers, from 1 on, of those that can fail.
     """
     fresh = {each.name: each for each in artifact.result_arrays}
     values = list(returned(artifact.results))
+    if artifact.result_form:
+        raise ConfigError(
+            f"{shown(artifact.name)} returns tuples in a tuple, a shape or a list",
+            notes=["return numbers and arrays, or one tuple of them"],
+        )
     taken: set[str] = set()
     names = {n: _c_name(n, i, taken) for i, n in enumerate((*(a.name for a in signature.arguments), *signature.sizes))}
     outs: list[OutParameter] = []

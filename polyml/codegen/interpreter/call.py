@@ -15,6 +15,7 @@ from polyml.model.core.call_interface import ArrayResult
 from polyml.model.core.scop import Array, Check, Role, Scop
 from polyml.numpy_dtypes import as_pairs, numpy_dtype
 from polyml.polyhedra import fix
+from polyml.reading import result_forms
 
 POISON = 0xA5  # every byte of an integer that was never written
 
@@ -106,6 +107,8 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
             values.append(joined if result.dtype.weak else numpy_dtype(result.whole).type(joined))
         else:
             values.append(memory[()].item() if result.dtype.weak else memory[()])
+    if scop.result_form:
+        return result_forms.result(scop.result_form, values)
     if scop.result_is_tuple:
         return tuple(values)
     return values[0] if values else None

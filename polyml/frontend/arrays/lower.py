@@ -42,6 +42,7 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.name_resolution import bound_names, not_static, statements
 from polyml.frontend.syntax import ArgType, Expr, Stmt
+from polyml.reading import result_forms
 from polyml.source import Loc
 
 
@@ -276,7 +277,8 @@ class Lowering(LoopBuilder):
                 if target.array in self.lists:
                     notes = ["polyml compiles: lists of numbers"]
                     raise NotAffineError("a list that has arrays in it", loc=stmt.loc, notes=notes, code="PML-F006")
-                if any(not extent.is_one for extent in value.shape):
+                is_list = isinstance(stmt.value, syntax.Function) and dict(stmt.value.options).get("like", False)
+                if is_list or any(not extent.is_one for extent in value.shape):
                     why = "an array is assigned to one element"
                     raise PolymlTypeError(why, loc=stmt.loc, notes=["accepted: a number"], code="PML-F042")
                 value = value.sample
@@ -356,6 +358,8 @@ class Lowering(LoopBuilder):
     def _return(self, stmt: syntax.Return) -> None:
         values = [syntax.Name(v.name, loc=v.loc) if isinstance(v, syntax.ArrayName) else v for v in stmt.values]
         made = list(map(self.value, values))
+        if stmt.form:
+            stmt, values, made = self._with_sizes(stmt, values, made)
         shared = Counter(m.storage for m in made if isinstance(m, Elements) and m.storage)
         for value, array in zip(values, made):
             if isinstance(array, Elements) and not array.whole and array.storage and shared[array.storage] > 1:
@@ -366,6 +370,30 @@ class Lowering(LoopBuilder):
                     notes=["polyml compiles: `return T, T[1:].copy()`"],
                 )
         self.out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, values, made))))
+
+    def _with_sizes(
+        self, stmt: syntax.Return, values: Sequence[Expr], made: Sequence[Value]
+    ) -> tuple[syntax.Return, list[Expr], list[Value]]:
+        """Returns a Return, its values and their lowered values with the sizes of arrays in place of shapes."""
+        parts: list[tuple[str, list[Expr], list[Value]]] = []
+        for letter, value, own in zip(result_forms.leaves(stmt.form), values, made):
+            if letter != result_forms.SHAPE or not isinstance(own, Elements):
+                parts.append((letter, [value], [own]))
+                continue
+            sizes = [extent.expr for extent in own.shape]
+            parts.append((result_forms.tuple_of([result_forms.VALUE] * own.rank), [value] * own.rank, [*sizes]))
+        form = result_forms.replaced(stmt.form, [text for text, _, _ in parts])
+        listed = [own.storage for letter, _, [own, *_] in parts if letter == result_forms.LIST and isinstance(own, Elements)]
+        if len(set(listed)) < len(listed):
+            raise NotAffineError(
+                "two results are one list", loc=stmt.loc, notes=["polyml compiles: lists that differ"], code="PML-F022"
+            )
+        values = [value for _, each, _ in parts for value in each]
+        return (
+            dataclasses.replace(stmt, form=form, is_tuple=form.startswith("(")),
+            values,
+            [own for _, _, each in parts for own in each],
+        )
 
     def _returned(self, value: Expr, made: Value) -> Expr | syntax.ArrayName:
         if not isinstance(made, Elements):

@@ -50,6 +50,12 @@ class AssignmentParser:
             and isinstance(targets[0], ast.Name)
         ):
             return (alloc(self.expressions, self.local(targets[0]).name, value, loc),)
+        if len(targets) == 1 and isinstance(targets[0], ast.Subscript) and isinstance(value, (ast.List, ast.ListComp)):
+            made = self.expressions.array_operand(value)
+            place = self._target(targets[0])
+            if isinstance(made, syntax.Function):  # elements are converted one by one to the type of the array
+                made = replace(made, args=(*made.args, place), options=(*made.options, ("like", True)))
+            return (syntax.Assign(place, made, loc=loc),)
         is_pattern = any(isinstance(target, (ast.Tuple, ast.List)) for target in targets)
         result = self._parts_or_value(value) if is_pattern else self.expressions.evaluated(value)
         if isinstance(result, syntax.Const):

@@ -130,10 +130,10 @@ class CallParser(WrittenArrayParser, ABC):
 
     def only_value(self, node: ast.Call, result: Inlined) -> syntax.Expr:
         """Returns the one number or array that a function returns; LanguageError is raised where it returns something else."""
-        if len(result.values) == 1 and not result.is_tuple:
+        if len(result.values) == 1 and not result.is_tuple and not isinstance(result.values[0], SEQUENCES):
             [value] = leaves(result.values)
             return value
-        what = f"a tuple of {len(result.values)}" if result.is_tuple else "None"
+        what = f"a tuple of {len(result.values)}" if result.is_tuple else "a list or shape" if result.values else "None"
         raise self.error(node, f"`{ast.unparse(node.func)}` gives {what} where a value is needed", "one number or array")
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:

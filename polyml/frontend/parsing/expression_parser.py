@@ -231,6 +231,8 @@ class ExpressionParser(TupleParser):
 
     def _side(self, node: ast.expr) -> Value:
         """Returns one side of a comparison, which may be a tuple."""
+        if isinstance(node, ast.Call) and self.python_function(node):
+            return self.evaluated(node)
         found = self.parts(node)
         return self.expr(node) if found is None else found
 

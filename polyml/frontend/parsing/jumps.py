@@ -88,12 +88,14 @@ class Exit:
     body: the statements, without returns
     values: what is returned behind them
     is_tuple: whether the values are returned as a tuple
+    form: the form of the result, a text of `reading.result_forms`
     loc: the place of the first return in the text
     """
 
     body: tuple[Stmt, ...]
     values: tuple[syntax.Expr, ...]
     is_tuple: bool
+    form: str
     loc: Loc | None
 
 
@@ -160,9 +162,9 @@ def single_exit(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | Non
         return None
     first = returns[0]
     if first is body[-1]:
-        return Exit(tuple(body[:-1]), first.values, first.is_tuple, first.loc)
+        return Exit(tuple(body[:-1]), first.values, first.is_tuple, first.form, first.loc)
     for other in returns:
-        if (len(other.values), other.is_tuple) != (len(first.values), first.is_tuple):
+        if (len(other.values), other.is_tuple, other.form) != (len(first.values), first.is_tuple, first.form):
             raise _disagreement(other.loc)
     names = tuple(fresh("_result") for _ in first.values)
     made, ends = _in_branches(tuple(body), names)
@@ -171,7 +173,7 @@ def single_exit(body: Sequence[Stmt], fresh: Callable[[str], str]) -> Exit | Non
         made, ends = (syntax.Block(label, _with_jumps(tuple(body), names, label), loc=first.loc),), _always_returns(body)
     if names and not ends:
         raise _disagreement(first.loc)
-    return Exit(made, tuple(syntax.Name(name, loc=first.loc) for name in names), first.is_tuple, first.loc)
+    return Exit(made, tuple(syntax.Name(name, loc=first.loc) for name in names), first.is_tuple, first.form, first.loc)
 
 
 def _in_branches(body: tuple[Stmt, ...], names: tuple[str, ...]) -> tuple[tuple[Stmt, ...] | None, bool]:

@@ -43,9 +43,10 @@ from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.sequences.lists import ListParser
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, Value, has_shape, leaves, rebuilt, same_form
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves, rebuilt, same_form
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.frontend.sparse.requirements import required
+from polyml.reading import result_forms
 from polyml.reading.function_source import names_outside
 from polyml.reading.numba_signatures import signature_of
 from polyml.source import Loc
@@ -151,7 +152,7 @@ class _FunctionParser:
         body = self._body(self._text.tree.body)
         end = single_exit(body, self.expressions.fresh)
         if end is not None:
-            body = (*end.body, syntax.Return(end.values, end.is_tuple, loc=end.loc))
+            body = (*end.body, syntax.Return(end.values, end.is_tuple, form=end.form, loc=end.loc))
         facts = assumptions.leading_facts(self.expressions, self._text.tree)
         resolved = name_resolution.resolved(params, body, self._locals)
         return syntax.Kernel(self._function.__name__, params, resolved, self._text.source, facts=facts)
@@ -204,17 +205,18 @@ class _FunctionParser:
         values, is_tuple = ((), False) if end is None else (end.values, end.is_tuple)
         if signature is not None:
             return Inlined(conversions.returned(self.expressions, call, signature, values, is_tuple), False)
-        return Inlined(callee._returned_parts(values) if is_tuple else values, is_tuple)
+        if not is_tuple:
+            return Inlined(values, False)
+        found = callee._returned_value(values)
+        return Inlined(found, True) if isinstance(found, tuple) else Inlined((found,), False)
 
-    def _returned_parts(self, values: Sequence[syntax.Expr]) -> tuple[Value, ...]:
-        """Returns the parts of the tuple that an inlined function returns, of the numbers and arrays in it."""
+    def _returned_value(self, values: Sequence[syntax.Expr]) -> Value:
+        """Returns the tuple, shape or list that an inlined function returns, of the numbers and arrays in it."""
         first, *others = self._returned
         if not all(same_form(first, other) for other in others):
             accepted = "returns of tuples of one form"
             raise self.expressions.not_affine(self._text.tree, "what is returned depends on the path", accepted, "PML-F002")
-        made = rebuilt(first, iter(values))
-        assert isinstance(made, tuple)
-        return made
+        return rebuilt(first, iter(values))
 
     @property
     def _chain(self) -> Iterator[_FunctionParser]:
@@ -408,20 +410,36 @@ class _FunctionParser:
             return syntax.Return((), False, loc=loc)
         if isinstance(value, ast.Call) and self.expressions.python_function(value):
             result = self.expressions.call(value)
-            found: Value = result.values if result.is_tuple or not result.values else self.expressions.only_value(value, result)
             if not result.is_tuple and not result.values:
                 return syntax.Return((), False, loc=loc)
+            found: Value = result.values if result.is_tuple else result.values[0]
         else:
             found = self.expressions.evaluated(value)
         if not isinstance(found, SEQUENCES):
             return syntax.Return((found,), False, loc=loc)
-        is_nested = not isinstance(found, tuple) or any(isinstance(part, SEQUENCES) for part in found)
-        if is_nested and (self._caller is None or has_shape(found)):
-            raise self.expressions.not_affine(
-                value, "a tuple of tuples, a shape or a list as the result", "a tuple of numbers and arrays"
-            )
+        if self._caller is None:
+            return self._whole_result(value, found, loc)
         self._returned.append(found)
         return syntax.Return(tuple(leaves(found)), True, loc=loc)
+
+    def _whole_result(self, node: ast.expr, found: Value, loc: Loc) -> syntax.Return:
+        """Returns the return of the kernel for a tuple, a shape or a list."""
+        values: list[syntax.Expr] = []
+
+        def form(value: Value) -> str:
+            if isinstance(value, tuple):
+                return result_forms.tuple_of(tuple(map(form, value)))
+            if isinstance(value, ListOf) and value.indices:
+                raise self.expressions.not_affine(node, "a list in a list as the result", "the outermost list", "PML-F006")
+            if isinstance(value, syntax.Expr):
+                values.append(value)
+                return result_forms.VALUE
+            values.append(syntax.Name(value.array, loc=loc))
+            return result_forms.SHAPE if isinstance(value, ShapeOf) else result_forms.LIST
+
+        made = form(found)
+        is_flat = isinstance(found, tuple) and all(isinstance(part, syntax.Expr) for part in found)
+        return syntax.Return(tuple(values), isinstance(found, tuple), form="" if is_flat else made, loc=loc)
 
     # Parts of expressions that are statements
 

@@ -15,6 +15,7 @@ from polyml.frontend.text import constants
 from polyml.frontend.text.expression_text import ExpressionReader
 from polyml.frontend.text.writer import FLAGS, FORMAT, KIND, RESERVED, TypeEnvironment
 from polyml.frontend.traversal import bodies
+from polyml.reading.result_forms import read_form
 from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 
 _STEP = len(INDENT)
@@ -229,16 +230,19 @@ class _Reader:
     def _return(self, reader: ExpressionReader) -> syntax.Return:
         line = reader.line
         is_plain = bool(line.accepts("plain"))
-        is_tuple = line.is_at("(") and self._is_tuple(line)
+        is_tuple, form = line.is_at("(") and self._is_tuple(line), ""
         if is_tuple:
             line.expect("(")
             found = line.listed(lambda: self._returned(reader), ")")
+            if line.accepts("as"):
+                form = read_form(line)
+                is_tuple = form.startswith("(")
         else:
             found = () if line.is_done else (self._returned(reader),)
         marks = [mark for mark, _ in found]
         has_marks = any(marks) if not self._is_typed else not is_plain
         python = tuple(mark == "python" for mark in marks) if has_marks else ()
-        return syntax.Return(tuple(value for _, value in found), is_tuple, python=python)
+        return syntax.Return(tuple(value for _, value in found), is_tuple, form=form, python=python)
 
     def _is_tuple(self, line: Line) -> bool:
         """Returns whether the parenthesis that is next holds a tuple.
@@ -253,7 +257,8 @@ class _Reader:
             place += 1
             if depth == 0:
                 break
-        return line.peek(place).kind == "end" and (commas > 0 or place == 2)
+        is_last = line.peek(place).kind == "end" or line.peek(place).text == "as"
+        return is_last and (commas > 0 or place == 2)
 
     def _returned(self, reader: ExpressionReader) -> tuple[str, Expr]:
         return reader.line.accepts("python", "numpy"), reader.expr()

@@ -179,6 +179,9 @@ class _Writer:
             usual = "" if self._is_typed else "numpy "
             values = [f"{'python ' if own else usual}{value}" for own, value in zip(python, values, strict=True)]
         plain = " plain" if self._is_typed and values and not python else ""
+        if stmt.form:
+            comma = "," if len(values) == 1 else ""
+            return f"return{plain} ({', '.join(values)}{comma}) as {string(stmt.form)}"
         if stmt.is_tuple:
             return f"return{plain} ({', '.join(values)}{',' if len(values) == 1 else ''})"
         return f"return{plain} {values[0]}" if values else "return"

@@ -52,6 +52,7 @@ from polyml.frontend.types.type_sets import (
     representation,
 )
 from polyml.pass_manager import apply
+from polyml.reading import result_forms
 from polyml.source import Loc
 
 
@@ -258,7 +259,17 @@ class _KernelInference(ExpressionInference):
                 raise rules.depends_on_path(value, typed.types)
             values.append(typed.expr)
             python.append(typed.known and typed.is_weak)
-        return dataclasses.replace(stmt, values=tuple(values), python=tuple(python))
+        form = stmt.form
+        if form and self.final:
+            parts = zip(result_forms.leaves(form), values)
+            form = result_forms.replaced(form, [self._letter(letter, value) for letter, value in parts])
+        return dataclasses.replace(stmt, values=tuple(values), python=tuple(python), form=form)
+
+    def _letter(self, letter: str, value: syntax.Expr) -> str:
+        """Returns the letter of a result in its form: that of a list says whether its elements are Python's numbers."""
+        if letter != result_forms.LIST or not isinstance(value, syntax.ArrayName):
+            return letter
+        return result_forms.PYTHON_LIST if self.lists.is_python(value.name, value.loc) else letter
 
 
 def _place(target: TypedValue) -> TypedValue:

@@ -78,6 +78,15 @@ class ListElements:
             )
         return I64 if found == PYINT else found
 
+    def is_python(self, name: str, loc: Loc | None) -> bool:
+        """Returns whether the elements of a list are Python's numbers. Raises PolymlTypeError for numbers of several types."""
+        types = self._types[name]
+        if len(types) > 1:
+            raise PolymlTypeError(
+                f"the elements of a list that is returned are {spelled(types)}", loc=loc, notes=["accepted: numbers of one type"]
+            )
+        return all(dtype.weak for dtype in types)
+
     def read(self, element: syntax.Subscript) -> TypedValue:
         """Returns an element of a list as a number of the types that it may have. element: typed as one of the array"""
         types = self._types[element.array] or of_type(PYFLOAT)

@@ -176,6 +176,7 @@ class Nest:
     related: relations between sizes that hold in all calls that the nest is for; other code runs the other calls
     truths: the parameters that are truth values, 0 or 1
     facts: what is known of index arrays that the kernel does not change
+    result_form: how nested tuples and lists are made of the results, a text of `reading.result_forms`; "" where there are none
     """
 
     body: tuple[Node, ...]
@@ -188,6 +189,7 @@ class Nest:
     related: tuple[SizeRelation, ...] = ()
     truths: frozenset[str] = frozenset()
     facts: tuple[IndexFact, ...] = ()
+    result_form: str = ""
 
     @cached_property
     def has_regions(self) -> bool:

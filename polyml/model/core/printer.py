@@ -56,7 +56,8 @@ def scop_text(scop: Scop) -> str:
         lines += [f"    {_check_text(c)}" for c in scop.checks]
     if scop.results:
         returned = ", ".join(result_text(r) for r in scop.results)
-        lines += ["", f"returns ({returned})" if scop.result_is_tuple else f"returns {returned}"]
+        form = f" as {scop.result_form}" if scop.result_form else ""
+        lines += ["", f"returns ({returned}){form}" if scop.result_is_tuple or form else f"returns {returned}"]
     return "\n".join([*lines, "", "source order", _indented(schedule_text(scop.schedule))])
 
 
@@ -77,6 +78,7 @@ def scop_data(scop: Scop) -> dict:
         ],
         "results": [r.array for r in scop.results],
         "result_is_tuple": scop.result_is_tuple,
+        "result_form": scop.result_form,
         "schedule": str(scop.schedule),
     }
 

@@ -307,6 +307,7 @@ class Scop:
     spared: tuple[Array, ...] = ()
     related: tuple[SizeRelation, ...] = ()
     facts: tuple[IndexFact, ...] = ()
+    result_form: str = ""
 
     @property
     def checked(self) -> isl.Set:

@@ -82,6 +82,7 @@ def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: IterationCont
         checks=found,
         results=nest.results,
         result_is_tuple=nest.result_is_tuple,
+        result_form=nest.result_form,
         limits=least,
         usual=_usual(nest, parameters),
         related=nest.related,

@@ -110,15 +110,16 @@ class _NestBuilder:
         body, declared = self._block(self._kernel.body, _Scope()), self._declared
         facts = () if self._aliased else tuple(known_facts(self._kernel, declared.array_names, declared.bound))
         results: tuple[ScalarResult | ArrayResult, ...] = ()
-        is_tuple = False
+        is_tuple, form = False, ""
         if self._kernel.body and isinstance(self._kernel.body[-1], syntax.Return):
             last = self._kernel.body[-1]
             extra, results = self._results(last)
-            body, is_tuple = body + extra, last.is_tuple
+            body, is_tuple, form = body + extra, last.is_tuple, last.form
         return Nest(
             body, self._declared.arrays, tuple(self._declared.parameters.values()), results, is_tuple,
             tuple(self._requirements), tuple(self._values.contents.values()), truths=self._declared.truths,
             facts=facts,
+            result_form=form,
         )  # fmt: skip
 
     def _block(self, body: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:

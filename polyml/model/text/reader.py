@@ -14,6 +14,7 @@ from polyml.model.text.isl_texts import IslTexts
 from polyml.model.text.places import PlaceReader
 from polyml.model.text.writer import FORMAT, KIND, RESERVED, LeafTypes, subscripts
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.reading.result_forms import read_form
 from polyml.reading.text_scanner import INDENT, Line, Lines, Token, opened
 from polyml.schedule.tree.text import parse_block, schedule_of
 from polyml.source import Loc
@@ -84,12 +85,12 @@ class _ScopReader:
         checks = []
         while self.lines.is_at("check"):
             checks.append(self._check())
-        is_tuple, results = self._returns()
+        is_tuple, form, results = self._returns()
         schedule = self._order(statements)
         return Scop(
             name=name, params=tuple(param for param, _ in given), types=tuple(kind for _, kind in given), parameters=parameters,
             arrays=self._arrays, statements=statements, context=context, schedule=schedule, checks=tuple(checks), results=results,
-            result_is_tuple=is_tuple, usual=usual, limits=limits, spared=spared, related=related,
+            result_is_tuple=is_tuple, result_form=form, usual=usual, limits=limits, spared=spared, related=related,
         )  # fmt: skip
 
     def next(self, *words: str) -> Line:
@@ -184,20 +185,23 @@ class _ScopReader:
         line.finish()
         return found
 
-    def _returns(self) -> tuple[bool, tuple[ScalarResult | ArrayResult, ...]]:
+    def _returns(self) -> tuple[bool, str, tuple[ScalarResult | ArrayResult, ...]]:
         if not self.lines.is_at("returns"):
-            return False, ()
+            return False, "", ()
         line = self.next("returns")
-        is_tuple = bool(line.accepts("("))
+        is_tuple, form = bool(line.accepts("(")), ""
         if is_tuple:
             results = line.listed(lambda: _result(line), ")")
+            if line.accepts("as"):
+                form = read_form(line)
+                is_tuple = form.startswith("(")
         else:
             results = (_result(line),)
             if isinstance(results[0], ScalarResult) and results[0].whole is not None:  # the real part of a complex number
                 line.expect(",")
                 results += (_result(line),)
         line.finish()
-        return is_tuple, results
+        return is_tuple, form, results
 
     def _order(self, statements: dict[str, Statement]) -> isl.Schedule:
         """Returns the schedule tree below the line `order`. Raises TextError where it has other instances than the statements."""

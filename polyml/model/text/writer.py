@@ -149,7 +149,8 @@ class _ScopWriter:
             yield from self._check(check)
         if scop.results or scop.result_is_tuple:
             returned = ", ".join(map(_result, scop.results))
-            yield f"returns ({returned})" if scop.result_is_tuple else f"returns {returned}"
+            form = f" as {string(scop.result_form)}" if scop.result_form else ""
+            yield f"returns ({returned}){form}" if scop.result_is_tuple or form else f"returns {returned}"
         yield "order"
         yield from (INDENT + line for line in schedule_text(scop.schedule).splitlines())
 

@@ -57,6 +57,7 @@ def artifact(program: GpuProgram, source: LaunchSource, dialect: str, notes: Seq
         parameters=scop.parameters,
         results=scop.results,
         result_is_tuple=scop.result_is_tuple,
+        result_form=scop.result_form,
         notes=tuple(notes),
         sized=is_sized,
     )

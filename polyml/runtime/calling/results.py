@@ -16,6 +16,7 @@ from polyml.errors import PolymlError, PolymlMemoryError, PolymlValueError
 from polyml.frontend.syntax import ArrayType
 from polyml.model.core.call_interface import ArrayResult, Parameter, returned
 from polyml.numpy_dtypes import numpy_dtype
+from polyml.reading import result_forms
 from polyml.runtime.calling.binding import MISS, Entry, receivers
 from polyml.runtime.calling.result_extents import rewritten
 from polyml.runtime.loading import array_memory
@@ -119,7 +120,8 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
     """Returns a function that picks a kernel's return value out of two tuples: the call's arguments, and what `allocator` made."""
     fresh = [r.name for r in artifact.result_arrays]
     numbers = (f"fresh[{number}]" for number in count(len(fresh)))
-    parts, types = [], {"_complex": complex}
+    parts: list[str] = []
+    types: dict[str, object] = {"_complex": complex}
     for place, (result, *imaginary) in enumerate(returned(artifact.results)):
         if isinstance(result, ArrayResult):
             new = result.array in fresh
@@ -132,7 +134,15 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
         joined = f"_complex({number}.item(0), {next(numbers)}.item(0))"
         types[f"_w{place}"] = numpy_dtype(result.whole).type
         parts.append(joined if result.dtype.weak else f"_w{place}({joined})")
-    text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
+    if artifact.result_form:
+        types |= {"_listed": result_forms.listed}
+        letters = result_forms.leaves(artifact.result_form)
+        if len(letters) != len(parts):
+            raise ValueError(f"{len(parts)} results are not those of {artifact.result_form!r:.40}")
+        values = [part if letter == result_forms.VALUE else f"_listed({letter!r}, {part})" for letter, part in zip(letters, parts)]
+        text = result_forms.replaced(artifact.result_form, values)
+    else:
+        text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
     return eval(f"lambda args, fresh: {text}", types)
 
 

@@ -20,6 +20,7 @@ from polyml.runtime.storage.records import (
     check_to_json,
     count_of,
     flag_of,
+    form_of,
     only,
     parameter_from_json,
     parse_type,
@@ -29,7 +30,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 4
+VERSION = 5
 ROLES = ("argument", "local", "result")
 _TYPES = {d.name: d for d in (*FIXED, PYINT)}
 
@@ -93,7 +94,7 @@ class GpuArtifact:
     checks: the tests at entry.
     violated: for each of them, the condition under which it fails.
     parameters: the sizes and other integers of a call on which launches and tests depend.
-    results, result_is_tuple: what the call returns.
+    results, result_is_tuple, result_form: what the call returns.
     notes: lines for explain().
     sized: whether other sizes need other code.
     """
@@ -111,6 +112,7 @@ class GpuArtifact:
     parameters: tuple[Parameter, ...] = ()
     results: tuple[ScalarResult | ArrayResult, ...] = ()
     result_is_tuple: bool = False
+    result_form: str = ""
     notes: tuple[str, ...] = ()
     sized: bool = False
 
@@ -166,6 +168,7 @@ def _to_json(artifact: GpuArtifact) -> dict:
         "parameters": [asdict(p) for p in artifact.parameters],
         "results": [result_to_json(r) for r in artifact.results],
         "result_is_tuple": artifact.result_is_tuple,
+        "result_form": artifact.result_form,
         "notes": artifact.notes,
         "sized": artifact.sized,
     }
@@ -190,6 +193,7 @@ def _from_json(data: object) -> GpuArtifact:
         parameters=tuple_of(parameter_from_json, head["parameters"]),
         results=tuple_of(result_from_json, head["results"]),
         result_is_tuple=flag_of(head["result_is_tuple"]),
+        result_form=form_of(head["result_form"]),
         notes=tuple_of(text_of, head["notes"]),
         sized=flag_of(head["sized"]),
     )

@@ -19,6 +19,7 @@ from polyml.errors import PolymlValueError
 from polyml.model.core import call_interface
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.numpy_dtypes import as_pairs, numpy_dtype
+from polyml.reading import result_forms
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.bounds_errors import of_number
 from polyml.runtime.gpu.artifact import DeviceArrayRecord, GpuArtifact, GpuKernel
@@ -277,6 +278,8 @@ class _CallMemory:
             self._array_result(parts[0]) if isinstance(parts[0], ArrayResult) else self._number_result(parts)
             for parts in call_interface.returned(artifact.results)
         ]
+        if artifact.result_form:
+            return result_forms.result(artifact.result_form, values)
         if artifact.result_is_tuple:
             return tuple(values)
         return values[0] if values else None

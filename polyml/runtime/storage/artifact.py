@@ -19,6 +19,7 @@ from polyml.runtime.storage.records import (
     failure_from_json,
     failure_to_json,
     flag_of,
+    form_of,
     integer_of,
     layout_of,
     only,
@@ -30,7 +31,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 6
+VERSION = 7
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Artifact:
     parameters: the sizes and other integers of a call that the code and tests depend on, each with the argument that has it.
     results: what the call returns, in order.
     result_is_tuple: whether it returns a tuple.
+    result_form: how nested tuples and lists are made of the results, a text of `reading.result_forms`; "" where there are none.
     result_arrays: the arrays that the caller allocates, in the order of their slots.
     written: the array arguments that are written.
     aliased: whether it is made for arguments that overlap.
@@ -79,6 +81,7 @@ class Artifact:
     parameters: tuple[Parameter, ...] = ()
     results: tuple[ScalarResult | ArrayResult, ...] = ()
     result_is_tuple: bool = False
+    result_form: str = ""
     result_arrays: tuple[ResultArray, ...] = ()
     written: tuple[str, ...] = ()
     aliased: bool = False
@@ -159,6 +162,7 @@ def _to_json(artifact: Artifact) -> dict:
         "parameters": [asdict(p) for p in artifact.parameters],
         "results": [result_to_json(r) for r in artifact.results],
         "result_is_tuple": artifact.result_is_tuple,
+        "result_form": artifact.result_form,
         "result_arrays": [asdict(r) for r in artifact.result_arrays],
         "written": artifact.written,
         "aliased": artifact.aliased,
@@ -185,6 +189,7 @@ def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
         parameters=tuple_of(parameter_from_json, head["parameters"]),
         results=tuple_of(result_from_json, head["results"]),
         result_is_tuple=flag_of(head["result_is_tuple"]),
+        result_form=form_of(head["result_form"]),
         result_arrays=tuple_of(_result_array_from_json, head["result_arrays"]),
         written=tuple_of(text_of, head["written"]),
         aliased=flag_of(head["aliased"]),

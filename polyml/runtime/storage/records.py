@@ -13,6 +13,7 @@ from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.errors import python_exception
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.core.call_interface import ArrayResult, Failure, Parameter, ScalarResult
+from polyml.reading import result_forms
 from polyml.reading.input_limits import shown
 from polyml.source import Loc, Source
 
@@ -96,6 +97,14 @@ def text_of(value: object) -> str:
     if type(value) is not str:
         raise ValueError(f"a text is expected, not {value!r:.40}")
     return value
+
+
+def form_of(value: object) -> str:
+    """Returns the form of a result that was read. Raises ValueError for any other text."""
+    text = text_of(value)
+    if not result_forms.is_form(text):
+        raise ValueError(f"the form of a result is expected, not {text!r:.40}")
+    return text
 
 
 def flag_of(value: object) -> bool:

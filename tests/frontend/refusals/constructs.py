@@ -10,12 +10,12 @@ CASES = [
         "comprehension",
         """
 def f(A):
-    A[0] = [x for x in A]
+    A[0] = {x for x in A}
 """,
         LanguageError,
         """
 kernel.py:2:12: error: a comprehension is neither a number nor an array
-          A[0] = [x for x in A]
+          A[0] = {x for x in A}
                  ^^^^^^^^^^^^^^
   note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,

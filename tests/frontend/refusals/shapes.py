@@ -7,20 +7,6 @@ from tests.frontend.refusals.case import Case, array
 
 CASES = [
     Case(
-        "shape alone",
-        """
-def f(A):
-    return A.shape
-""",
-        NotAffineError,
-        """
-kernel.py:2:12: error: a tuple of tuples, a shape or a list as the result
-          return A.shape
-                 ^^^^^^^
-  note: polyml compiles: a tuple of numbers and arrays
-""",
-    ),
-    Case(
         "shape subscript",
         """
 def f(A, n):

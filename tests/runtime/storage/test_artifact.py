@@ -88,7 +88,7 @@ WRONG = [None, "1", -1, 2**63, 10**400, 1.5, [], ["x"], {}, {"a": 1}, True, [[[]
 
 
 @pytest.mark.parametrize("field", [
-    "version", "name", "params", "types", "layouts", "entry", "object_bytes", "checks", "parameters", "results", "result_is_tuple",
+    "version", "name", "params", "types", "layouts", "entry", "object_bytes", "checks", "parameters", "results", "result_is_tuple", "result_form",
     "result_arrays", "written", "aliased", "notes", "sized", "relations",
 ])  # fmt: skip
 def test_a_field_that_has_another_type_is_refused(field):

@@ -76,27 +76,26 @@ class ListParser:
 
     def bound(self, target: ast.Name, node: ast.expr) -> list[syntax.Stmt]:
         """Returns the statements that make a list, after binding a name to it."""
-        loc = self._expressions.text.loc(node)
         name = self._name(target)
-        levels, leaf = self._levels(node)
-        made = self._written(node, name, loc) if leaf is None else self._computed(levels, leaf, name, loc)
-        [alloc] = [stmt for stmt in made if isinstance(stmt, syntax.Alloc)]
-        assert isinstance(alloc.shape, tuple)
+        made = self._new(node, name)
         self._own.add(name)
-        if self._expressions.tuples.get(target.id) != ListOf(name, len(alloc.shape)):
-            self._assignments.sequence_bound(target, ListOf(name, len(alloc.shape)))
-        return made
+        if self._expressions.tuples.get(target.id) != made:
+            self._assignments.sequence_bound(target, made)
+        return []
 
     def made(self, node: ast.expr) -> ListOf | None:
         """Returns a list without a name, whose statements are added before the one that is parsed; None where an expression makes none."""
-        if isinstance(node, ast.List) or not self.is_list(node):
-            return None
-        name = self._expressions.fresh("_list")
+        return self._new(node, self._expressions.fresh("_list")) if self.is_list(node) else None
+
+    def _new(self, node: ast.expr, name: str) -> ListOf:
+        """Returns the list that an expression makes in an array of this name, whose statements are added before the one that is parsed."""
+        loc = self._expressions.text.loc(node)
         levels, leaf = self._levels(node)
-        if leaf is None:
-            raise self._refused(node, "a list of this")
-        self._expressions.before += self._computed(levels, leaf, name, self._expressions.text.loc(node))
-        return ListOf(name, len(levels))
+        made = self._written(node, name, loc) if leaf is None else self._computed(levels, leaf, name, loc)
+        self._expressions.before += made
+        [alloc] = [stmt for stmt in made if isinstance(stmt, syntax.Alloc) and stmt.name == name]
+        assert isinstance(alloc.shape, tuple)
+        return ListOf(name, len(alloc.shape))
 
     def extremum(self, listed: ListOf, call: ast.Call, is_min: bool) -> syntax.Name:
         """Returns the name of the least or greatest element of a list, whose statements are added before the one that is parsed.

@@ -25,7 +25,12 @@ class TupleParser(CallParser):
         """
         if isinstance(node, ast.Call) and self.python_function(node):
             result = self.call(node)
+            if len(result.values) == 1 and isinstance(result.values[0], SEQUENCES) and not result.is_tuple:
+                return result.values[0]
             return result.values if result.is_tuple else self.only_value(node, result)
+        listed = self.make_list(node)
+        if listed is not None:
+            return listed
         found = self.part_of_tuple(node) if isinstance(node, ast.Subscript) else self.parts(node)
         return self.expr(node) if found is None else found
 

@@ -58,6 +58,8 @@ def rebuilt(form: Value, parts: Iterator[syntax.Expr]) -> Value:
     """Returns a value of the same form as another one, of other numbers and arrays."""
     if isinstance(form, ListOf):
         return replace(form, indices=tuple(next(parts) for _ in form.indices))
+    if isinstance(form, ShapeOf):
+        return form
     return tuple(rebuilt(part, parts) for part in form) if isinstance(form, tuple) else next(parts)
 
 

@@ -236,11 +236,6 @@ def of_arrays(A, n):
     return w[0][0]
 
 
-def returned(A, n):
-    w = [0] * n
-    return w
-
-
 def enlarged(A, n):
     w = [1, 2]
     w *= 2
@@ -279,7 +274,6 @@ REFUSED = {
     added: "`w` is a list, which is neither a number nor an array",
     sliced: "a slice of a list",
     of_arrays: "a list that has arrays in it",
-    returned: "a list as the result",
     enlarged: "`w` is a tuple or list, which is changed as a whole",
     in_a_branch: "may be one of 2 arrays here",
     renamed: "`w` is this tuple on one path and something else on another",

@@ -196,14 +196,6 @@ def stored(A):
     return A
 
 
-def nested_result(A):
-    return (A[0], 1), 2
-
-
-def shape_as_result(A):
-    return A.shape
-
-
 def compared(A):
     t = (1, 2)
     return t < (1, 2)
@@ -237,8 +229,6 @@ REFUSED = {
     lengths_differ: "`t` is this tuple on one path and something else on another",
     part_that_data_choose: "a part of a tuple whose number is not a constant",
     stored: "a tuple is neither a number nor an array",
-    nested_result: "a tuple of tuples, a shape or a list as the result",
-    shape_as_result: "a tuple of tuples, a shape or a list as the result",
     compared: "an order of tuples",
     out_of_range: "a tuple of 2 has no part 2",
     perhaps_bound: "may be read before it is assigned",

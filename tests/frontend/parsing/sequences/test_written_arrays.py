@@ -62,7 +62,26 @@ def lists_as_operands(A, x, n):
     return np.dot(A[0, :3], [1, 2, 3]), np.sum([x, n]), np.concatenate(([0.0], A[0], [x, n])), np.stack([[x, n], [1, 2]])
 
 
-COMPILED = [of_constants, of_numbers, of_rows, copied, of_a_type, in_loops, sizes, indices, rotated, joined, lists_as_operands]
+def stored(A, x, n):
+    A[0] = [x, n, 2, x]
+    A[1:] = [[1, 2, 3, 4], [0, 1, 0, 1]]
+    A[:, 0] = [k + 1 for k in range(3)]
+
+
+COMPILED = [
+    of_constants,
+    of_numbers,
+    of_rows,
+    copied,
+    of_a_type,
+    in_loops,
+    sizes,
+    indices,
+    rotated,
+    joined,
+    lists_as_operands,
+    stored,
+]
 
 
 @pytest.mark.parametrize("x", [0.25, 2, np.float32(0.5), np.int8(3)], ids=repr)
