@@ -275,7 +275,7 @@ REFUSED = {
     sliced: "a slice of a list",
     of_arrays: "a list that has arrays in it",
     enlarged: "`w` is a tuple or list, which is changed as a whole",
-    in_a_branch: "may be one of 2 arrays here",
+    in_a_branch: "is bound to an array under a condition",
     renamed: "`w` is this tuple on one path and something else on another",
     by_arrays: "a list has a subscript that is an array",
     ragged: "a list of lists of different lengths",
