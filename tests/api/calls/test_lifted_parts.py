@@ -147,7 +147,7 @@ def a_list_is_changed(x, n):
 def the_same_variable_twice(A, B, n):
     for i in range(A.shape[0]):
         A[i] += 1.0
-    counts = [n]
+    counts = [str(n)]
     for i in range(A.shape[0]):
         B[i] = A[i] * 2.0
     return B, counts
