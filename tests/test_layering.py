@@ -21,7 +21,13 @@ LAYERS = (
     ("frontend.sparse",),
     ("frontend.parsing", "frontend.parsing.functions", "frontend.parsing.sequences"),  # names below, statements above
     ("frontend.lifting",),
-    ("frontend.arrays", "frontend.arrays.functions", "frontend.arrays.sequences"),  # views below, statements above
+    (
+        "frontend.arrays",
+        "frontend.arrays.functions",
+        "frontend.arrays.sequences",
+        "frontend.arrays.selecting",
+        "frontend.arrays.statistics",
+    ),  # views below, statements above
     ("frontend.algebra",),
     ("frontend.types",),
     ("model.index_arrays",),

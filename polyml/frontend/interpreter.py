@@ -235,7 +235,7 @@ class _Interpreter:
                     self._reads.append((expr.name, ()))
                 return self._values[expr.name]
             case syntax.ArrayName():
-                return self._values[expr.name]
+                return self._values[expr.name][tuple(slice(_index(self._expr(size))) for size in expr.sizes)]
             case syntax.Shape():
                 return self._shape(expr)
             case syntax.Subscript():

@@ -169,6 +169,10 @@ def call(module: str, function: str, args: list) -> Any:
         return operator.index(args[0])
     if function == "position":
         return operator.index(args[0]) if len(args) == 1 else range(args[1])[operator.index(args[0])]
+    if function == "intp":
+        return int(args[0])
+    if function in ("double", "float64"):
+        return float(args[0])
     if function == "inexact":
         return args[0] if isinstance(args[0], (float, complex, np.inexact)) else np.float64(args[0])
     if function == "round":

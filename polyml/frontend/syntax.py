@@ -139,7 +139,8 @@ class Call(Expr):
     real, imag and complex.
     Before types are inferred there are also: angle, round, where and clip (of three operands), wide (it converts float16 and
     bfloat16 to float32), inexact (it converts integers to float64), index and position (they take an integer and give a Python int,
-    position that of a subscript), item, norm (the
+    position that of a subscript), item, intp and double (they convert to a Python int and float what NumPy converts safely), float64 (it
+    converts to a Python float what NumPy computes with in float64), norm (the
     square of the absolute value), least and greatest (the limits of the operand's type), and matmul and einsum, which only stand for a
     type. Two have an operand more, a NumPy scalar of which the type counts: converted (it converts as C does, and gives a number of
     Python's, as numba makes of numbers at its signatures) and of_type (true; type inference refuses operands of other types).
@@ -147,6 +148,8 @@ class Call(Expr):
     element_type(A[0], x), the condition of a Require, is true; it says that the elements of A have the type of x.
     bound(f, x) is x; it raises UnboundLocalError where f is false, since nothing was assigned to x. unset() is what x is then.
     position(i, size, dim) is a subscript of dimension number `dim`, which has that size, counted from its start; it raises IndexError.
+    allocate(n) is the address of memory for n bytes, and release(a) zero, behind which the memory at the address a, if that is not zero, is
+    given back. Both stand in regions alone.
 
     In typed kernels there is no pow, but a Binary "**", and no fabs, but abs; the functions of `elementwise_functions.OPERATORS`
     and COMPARISONS, and conversions of angles, have become operators. All operands have the type of the result, except those of
@@ -351,12 +354,14 @@ class Alloc(Located):
     shape: the sizes, a tuple once typed
     element: the type of the elements, a DType once typed; None before that stands for the type of `fill` (np.full without dtype)
     fill: the value of all elements; None for np.empty
+    late: whether memory is allocated where the statement stands, since data decide its only size; the elements then have any values
     """
 
     name: str
     shape: tuple[Expr, ...] | Like
     element: DType | Like | TypeOf | None
     fill: Expr | None
+    late: bool = False
 
     @property
     def extents(self) -> tuple[Expr, ...]:
@@ -391,9 +396,13 @@ class Return(Located):
 
 @dataclass(frozen=True)
 class ArrayName(Expr):
-    """An ArrayName is a whole array among the values of a Return, the only place where a whole array may stand."""
+    """An ArrayName is a whole array among the values of a Return, the only place where a whole array may stand.
+
+    sizes: how many elements along each dimension are returned, where data decide that; () for all of the array
+    """
 
     name: str
+    sizes: tuple[Expr, ...] = ()
 
 
 Stmt = Union[For, While, If, Block, Leave, Raise, Assign, Alloc, Require, Return]

@@ -20,6 +20,8 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case syntax.Subscript():
             return expr.indices
+        case syntax.ArrayName():
+            return expr.sizes
         case syntax.Unary() | syntax.Cast():
             return (expr.operand,)
         case syntax.Binary() | syntax.Compare():
@@ -55,6 +57,8 @@ def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
     match expr:
         case syntax.Subscript():
             return dataclasses.replace(expr, indices=new)
+        case syntax.ArrayName():
+            return dataclasses.replace(expr, sizes=new)
         case syntax.Unary() | syntax.Cast():
             return dataclasses.replace(expr, operand=new[0])
         case syntax.Binary() | syntax.Compare():
@@ -200,10 +204,12 @@ def _as_like(expr: Expr) -> syntax.Like:
 def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
     """Returns `expr` with the name of each Name, Subscript, Shape, ArrayName and Like replaced by `new_name(node)`."""
     match expr:
-        case syntax.Name() | syntax.ArrayName():
+        case syntax.Name():
             return dataclasses.replace(expr, name=new_name(expr))
         case syntax.Shape() | syntax.Like():
             return dataclasses.replace(expr, array=new_name(expr))
+        case syntax.ArrayName():
+            expr = dataclasses.replace(expr, name=new_name(expr))
         case syntax.Subscript():
             expr = dataclasses.replace(expr, array=new_name(expr))
     return with_operands(expr, tuple(rename(operand, new_name) for operand in operands(expr)))

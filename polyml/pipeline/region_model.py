@@ -80,11 +80,14 @@ def _with_tests(
         except SizesNeeded:
             raise
         except DataRequirement as found:
-            if found.places <= tested:
+            if found.places <= tested and wanted.late:
                 raise problem from None
+            wanted = replace(wanted, late=found.places <= tested or wanted.late)
             tested |= found.places
         except NotAffineError as within:
-            raise _explained(problem, within) from None
+            if wanted.late:
+                raise _explained(problem, within) from None
+            wanted = replace(wanted, late=True)
 
 
 def _explained(problem: NotAffineError, within: NotAffineError) -> PolymlError:

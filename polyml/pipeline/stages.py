@@ -72,6 +72,7 @@ class ModelRequest:
     regions: whether what is not affine becomes regions.
     around: what becomes of loops that have regions inside.
     tested: where indices and slices are tested as the program runs; None: nowhere, there are no regions.
+    late: whether data may decide sizes of arrays that have no bound at entry.
     general: whether what is affine only for known sizes and integer arguments is not affine.
     restarts: whether a call may end with `Status.RESTARTED`, so that plain Python runs it.
     """
@@ -85,6 +86,7 @@ class ModelRequest:
     regions: bool = False
     around: LoopsAround = PLAIN_LOOPS
     tested: frozenset[Loc] | None = None
+    late: bool = False
     general: bool = False
     restarts: bool = False
 
@@ -162,7 +164,7 @@ def model_of(
     """
     made = _rewritten(kernel, types, wanted, runner)
     kernel, notes = made.kernel, tuple(map(str, made.rewrites))
-    typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased, tested=wanted.tested)
+    typed = runner.run(passes.INFER, kernel, types, aliased=wanted.aliased, tested=wanted.tested, late=wanted.late)
     model = model_of_scop(typed, scop_of(typed, wanted, runner), wanted, runner, unknown)
     return replace(model, notes=notes + model.notes, chosen_by_sizes=made.depends_on_sizes)
 

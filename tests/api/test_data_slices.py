@@ -185,8 +185,8 @@ def returned_part_of_a_loop(v, p):
 
 
 @pytest.mark.parametrize("function", [returned_part, returned_part_of_a_loop])
-def test_an_array_whose_size_data_decide_is_returned_by_plain_python(function):
-    kernel = polyml.kernel(function, cache=False)
-    v, p = np.arange(5.0), np.array([1, 3, 0])
-    with pytest.warns(polyml.PolymlPerformanceWarning):
+def test_an_array_whose_size_data_decide_is_returned(function):
+    kernel = polyml.kernel(function, cache=False, fallback="error")
+    v = np.arange(5.0)
+    for p in map(np.array, ([1, 3, 0], [0, 9, 1], [-4, -1, 1], [3, 1, 1], [1, 1, 0])):
         np.testing.assert_array_equal(kernel(v, p), function(v, p))

@@ -87,7 +87,7 @@ def c_function(
 ) -> CFunction:
     """Returns the function of a library that is made of an artifact.
 
-    Raises ConfigError for a result that has tuples or lists in it.
+    Raises ConfigError for a result that has tuples or lists in it, or whose size data decide.
 
     checks: the tests at entry of all forms of the kernel; failing: the numbers, from 1 on, of those that can fail.
     """
@@ -97,6 +97,10 @@ def c_function(
         raise ConfigError(
             f"{shown(artifact.name)} returns tuples in a tuple, a shape or a list",
             notes=["return numbers and arrays, or one tuple of them"],
+        )
+    if any(isinstance(value, ArrayResult) and value.sizes for value, *_ in values):
+        raise ConfigError(
+            f"{shown(artifact.name)} returns an array whose size data decide", notes=["give the function the array to fill"]
         )
     taken: set[str] = set()
     names = {n: _c_name(n, i, taken) for i, n in enumerate((*(a.name for a in signature.arguments), *signature.sizes))}

@@ -101,7 +101,9 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
     for result, *imaginary in call_interface.returned(scop.results):
         memory = arrays[result.array]
         if isinstance(result, ArrayResult):
-            values.append(_returned(scop.arrays[result.array], memory, arguments))
+            whole = _returned(scop.arrays[result.array], memory, arguments)
+            part = tuple(slice(int(arrays[size.array])) for size in imaginary)
+            values.append(whole[part] if part else whole)
         elif imaginary:
             joined = complex(float(memory), float(arrays[imaginary[0].array]))
             values.append(joined if result.dtype.weak else numpy_dtype(result.whole).type(joined))

@@ -14,6 +14,7 @@ from polyml.codegen.costs.expression_costs import once_per_call
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
 from polyml.codegen.ir.jams import JamStack
+from polyml.codegen.ir.local_memory import ARRAY_GAP
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
@@ -33,6 +34,7 @@ from polyml.quasi_affine.affine import (
     of_atom,
 )
 
+MOST_BYTES = 2**47  # more than any memory, for what is asked for while a program runs
 LINE_BYTES = 64  # of a cache line, on which vectors should begin
 
 
@@ -149,6 +151,24 @@ class Addresses:
         self.path: list[Loop | Guard] = []
         self.once: BasicBlock | None = None
         self.restarts = False  # whether an error where the code is ends the call so that plain Python runs it again
+
+    def acquired(self, size_bytes: str) -> str:
+        """Emits the allocation of memory while the program runs, and returns its address, an i64; 0 where there is none."""
+        self.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
+        room = self.fn.emit(f"add i64 {size_bytes}, {ARRAY_GAP}")
+        fits = self.fn.emit(f"icmp ult i64 {room}, {MOST_BYTES}")
+        block = self.fn.emit(f"call ptr @polyml_acquire(i64 {self.fn.emit(f'select i1 {fits}, i64 {room}, i64 {MOST_BYTES}')})")
+        return self.fn.emit(f"ptrtoint ptr {block} to i64")
+
+    def release(self, address: str) -> None:
+        """Emits that memory is given back, if there is any. address: an i64, 0 where there is none"""
+        fn, give, after = self.fn, self.fn.block("give"), self.fn.block("after")
+        self.declared["polyml_release"] = "declare void @polyml_release(ptr)"
+        fn.branch(fn.emit(f"icmp eq i64 {address}, 0"), after, give)
+        fn.current = give
+        fn.do(f"call void @polyml_release(ptr {fn.emit(f'inttoptr i64 {address} to ptr')})")
+        fn.jump(after)
+        fn.current = after
 
     def fail(self, status: str) -> None:
         """Ends the current block with a jump to where the function ends, because of an error in a region.

@@ -6,7 +6,7 @@ The kernel is `i64 @polyml_kernel(ptr slots)`. The words at `slots` are the numb
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from polyml import polyhedra
 from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, MOST_THREADS
@@ -112,6 +112,7 @@ class KernelEmitter(Body):
             self._end_failed(block)
         if block is not None:
             fn.do(f"call void @polyml_release(ptr {block})")
+        self._release_late({result.array for result in self.scop.results if isinstance(result, ScalarResult)})
         self._results()
         flag = fn.emit(f"load i8, ptr {self.overflow}")
         fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
@@ -123,6 +124,12 @@ class KernelEmitter(Body):
         self.fn.do(f"store i64 {self.told(status)}, ptr {self._status()}")
         self.fn.jump(self.failed)
 
+    def _release_late(self, kept: Set[str]) -> None:
+        """Emits that the memory of arrays whose sizes data decided is given back. kept: the numbers with the addresses of others"""
+        for array in self.scop.arrays.values():
+            if array.address and array.address not in kept:
+                self.release(self.fn.emit(f"load i64, ptr {self._local[array.address]}"))
+
     def _status(self) -> str:
         return self.fn.emit(f"getelementptr i64, ptr {self.failure}, i64 {STATUS_WORD}")
 
@@ -131,6 +138,7 @@ class KernelEmitter(Body):
         after, self.fn.current = self.fn.current, self.failed
         if memory is not None:
             self.fn.do(f"call void @polyml_release(ptr {memory})")
+        self._release_late(frozenset())
         self.fn.current.terminator = f"ret i64 {self.fn.emit(f'load i64, ptr {self._status()}')}"
         self.fn.current = after
 
@@ -186,6 +194,9 @@ class KernelEmitter(Body):
         for array in self.module.owned:
             if not array.shape:
                 self._local[array.name] = self.fn.emit(f"alloca {memory_type(array.element)}", self.fn.blocks[0])
+        for array in self.scop.arrays.values():
+            if array.address:
+                self.fn.do(f"store i64 0, ptr {self._local[array.address]}")
 
     def _allocate(self) -> str | None:
         """Emits the allocation of one block of memory for all local arrays of more than one element, of which those that `Program.shared`

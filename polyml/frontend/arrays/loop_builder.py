@@ -12,9 +12,19 @@ from polyml.errors import NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.bindings import bound, bound_once, unchanged
 from polyml.frontend.arrays.half_precision import may_have_halves
+from polyml.frontend.arrays.selecting import rooms
 from polyml.frontend.arrays.shapes import Extent, Linear
 from polyml.frontend.arrays.tested_indices import Requirements
-from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, is_truth, stored, subscripted
+from polyml.frontend.arrays.views import (
+    Elements,
+    Point,
+    any_point,
+    given_dimensions,
+    indexed_by_arrays,
+    is_truth,
+    stored,
+    subscripted,
+)
 from polyml.frontend.name_resolution import reads_of, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
@@ -31,6 +41,11 @@ def is_size(node: Expr) -> bool:
     if isinstance(node, syntax.Const):
         return type(node.value) is int
     return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
+
+
+def arrays_in(expr: Expr) -> set[str]:
+    """Returns the names of the arrays whose elements an expression reads."""
+    return {node.array for node in traversal.nodes(expr) if isinstance(node, syntax.Subscript)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +78,9 @@ class LoopBuilder(ABC):
     ended: whether control never comes to where the block that is lowered now goes on
     """
 
-    def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool, tested: frozenset[Loc] | None):
+    def __init__(
+        self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool, tested: frozenset[Loc] | None, late: bool = False
+    ):
         self._params = {p.name for p in kernel.params}
         self._aliased = self._params if aliased else set()
         self._storage: dict[str, Elements] = {}  # every array in memory
@@ -95,6 +112,14 @@ class LoopBuilder(ABC):
         self._required: set[Expr] = set()  # conditions that are required already
         self._loop_variables: list[str] = []  # those of the loops around, outermost first
         self._counter = 0
+        self.found_places: tuple[Elements, list[Elements]] | None = None  # an array, and the parts of its np.nonzero
+        self.selections: dict[tuple, Extent] = {}  # what selects elements -> how many there are, until an array changes
+        self._positions: set[Expr] = set()  # names of indices that are tested already
+        self.counts: dict[
+            str, Linear | None
+        ] = {}  # numbers that sizes of arrays are, and that data decide -> what they never exceed
+        self.late_arrays: set[str] = set()  # of which not even that is known at entry
+        self._late = late
         self._whiles = 0  # how many loops that data end are around
         self.ways: dict[str, list[dict[str, Elements | Uncertain]]] = {}
         self.ended = False
@@ -130,7 +155,7 @@ class LoopBuilder(ABC):
             with self.require.block():
                 return lower()
         except NotAffineError:
-            self.arrays, self._required, self.ended = arrays, needed, False
+            self.arrays, self._required, self.ended, self.selections = arrays, needed, False, {}
             self.ways = {label: self.ways[label][:count] for label, count in ways.items()}
             del self.out[length:]
             return None
@@ -164,6 +189,8 @@ class LoopBuilder(ABC):
 
         array: the name of the array in memory
         """
+        changed = {key for key in self.selections if any(self.may_be_one(a, array) for a in arrays_in(key[0]))}
+        self.selections = {key: extent for key, extent in self.selections.items() if key not in changed}
         if array in self._possibly_viewed:
             raise NotAffineError(
                 "an array is changed of which a reshape or a conjugate may be a view or a copy",
@@ -193,7 +220,46 @@ class LoopBuilder(ABC):
         """
         if not self.counts_from_start(base, indices, loc):
             base = self.memory(base, "_value", loc)
-        return subscripted(base, indices, self.require, loc)
+        part = subscripted(base, self.tested(base, indices, loc), self.require, loc)
+        return rooms.inside(part) if base.storage in self.late_arrays else part
+
+    def tested(self, base: Elements, indices: Sequence, loc: Loc | None) -> tuple:
+        """Returns the indices of base[indices] with a test of those along dimensions whose sizes data decide."""
+        if not self.is_tested(base):
+            return tuple(indices)
+        dims = given_dimensions(base, indices, loc)
+        return tuple(i if dim is None else self._tested_index(i, base, dim, loc) for i, dim in zip(indices, dims))
+
+    def is_tested(self, base: Elements) -> bool:
+        """Returns whether indices of an array are tested before they are used, since data decide a size of it."""
+        return base.storage in self.late_arrays or any(map(self.is_counted, base.shape))
+
+    def is_fixed(self, name: str) -> bool:
+        """Returns whether a number keeps its value within an iteration of the loops around."""
+        return name in self._loop_variables or name in self._bound_once or name in self.counts
+
+    def is_counted(self, extent: Extent) -> bool:
+        """Returns whether data decide the size of a dimension."""
+        parts = (node for atom, _ in extent.length.terms for node in traversal.nodes(atom))
+        return rooms.is_counted(extent.length, self.counts) or any(map(self.require.is_held, parts))
+
+    def position(self, index: Expr, base: Elements, dim: int, loc: Loc | None) -> Expr:
+        """Returns an index of a dimension counted from 0, with a test where data decide how many elements that has.
+
+        dim: the number of the dimension
+        """
+        if base.storage not in self.late_arrays and not self.is_counted(base.shape[dim]):
+            return index
+        return syntax.Call("position", (index, base.shape[dim].expr, syntax.Const(dim)), loc=loc)
+
+    def _tested_index(self, index: Value | syntax.Slice, base: Elements, dim: int, loc: Loc | None) -> Value | syntax.Slice:
+        if isinstance(index, syntax.Slice) or base.storage not in self.late_arrays and not self.is_counted(base.shape[dim]):
+            return index
+        if isinstance(index, Elements):
+            return Elements(index.shape, lambda point: self.position(index.at(point), base, dim, loc))
+        held = self.held_number(self.position(index, base, dim, loc), loc)
+        self._positions.add(held)
+        return held
 
     def counts_from_start(self, base: Elements, indices: tuple, loc: Loc | None) -> bool:
         """Returns whether arrays among the indices of base[indices] count along whole dimensions of an array in memory."""
@@ -256,6 +322,8 @@ class LoopBuilder(ABC):
 
         what: a description of the calls in which it does not hold, for messages
         """
+        if isinstance(condition, syntax.Compare) and condition.left in self._positions:
+            return
         changes = any(isinstance(node, syntax.Name) for node in traversal.nodes(condition))
         if changes or condition not in self._required:
             self._required.add(condition)
@@ -269,8 +337,7 @@ class LoopBuilder(ABC):
         name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
 
         def body(point: Point) -> list[Stmt]:
-            lvalue = syntax.Subscript(name, point, inside=True)
-            return [syntax.Assign(lvalue, value.at(point), whole=True, loc=loc)]
+            return [syntax.Assign(self._storage[name].lvalue(point), value.at(point), whole=True, loc=loc)]
 
         self.loops(value.shape, body, loc)
         return self._storage[name]
@@ -337,7 +404,7 @@ class LoopBuilder(ABC):
         stem: its name, or the beginning of it
         fill: the number that all elements get; None: they get none
         """
-        if fill is None or all(self._allocated_extent(extent) is extent for extent in shape):
+        if fill is None or all(self._allocated_extent(extent) is extent and not self.is_counted(extent) for extent in shape):
             return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
         made = self._storage[self._fresh_array(stem, shape, element, None, loc)]  # only a part of it is in use
         self.loops(shape, lambda point: [syntax.Assign(made.lvalue(point), fill, whole=True, loc=loc)], loc)
@@ -388,13 +455,39 @@ class LoopBuilder(ABC):
             for node in traversal.nodes(atom)
         ):
             extent = extent.sliced_from
-        return extent
+        return rooms.room(extent, self.counts) or extent
+
+    def new_extent(self, size: Expr) -> Extent:
+        """Returns the extent of a dimension of a new array, which is as large as a number says; of one that data decide, a count."""
+        length = Linear.of(size)
+        if not self._late or rooms.is_counted(length, self.counts) or all(map(self._is_at_entry, traversal.nodes(size))):
+            return Extent(length, True)
+        count = syntax.Name(self.fresh("_count"), loc=size.loc)
+        self.out.append(syntax.Assign(count, syntax.Call("index", (size,), loc=size.loc), loc=size.loc))
+        negative = syntax.Compare("<", count, syntax.Const(0))
+        self.out.append(syntax.If(negative, (syntax.Raise("ValueError", ("negative dimensions are not allowed",), loc=size.loc),)))
+        self.counts[count.name] = None
+        return Extent(Linear.of(count), True)
+
+    def _is_at_entry(self, node: Expr) -> bool:
+        """Returns whether a part of a number is known when a call begins: all but names that the kernel binds, and elements."""
+        if isinstance(node, syntax.Name):
+            return node.name in self._params and node.name in self._bound_once
+        return is_size(node) or isinstance(node, syntax.Unary)
 
     def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
-        name = unused(stem, self.taken)
-        sizes = tuple(self._allocated_extent(extent).expr for extent in shape)
-        self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
-        self._storage[name] = stored(name, shape)
+        return self._new_array(unused(stem, self.taken), shape, element, fill, loc)
+
+    def _new_array(self, name: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
+        if any(rooms.room(extent, self.counts) is None for extent in shape):
+            self.late_arrays.add(name)
+            self._storage[name] = rooms.in_rows(name, shape)
+            total = rooms.product(extent.expr for extent in shape)
+            self.out.append(syntax.Alloc(name, (total,), element, None, late=True, loc=loc))
+        else:
+            sizes = tuple(self._allocated_extent(extent).expr for extent in shape)
+            self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
+            self._storage[name] = stored(name, shape)
         if isinstance(element, syntax.TypeOf) and not element.function and is_truth(element.of, self.truths):
             self.truths.add(name)
         return name

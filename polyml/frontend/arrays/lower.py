@@ -26,7 +26,8 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays import buffer_swaps, indexed_assignment, masked_assignment, rebinding
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
-from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
+from polyml.frontend.arrays.selecting import places
+from polyml.frontend.arrays.shapes import checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import copied_reads, overwritten_reads
 from polyml.frontend.arrays.views import (
     Elements,
@@ -47,16 +48,22 @@ from polyml.source import Loc
 
 
 def lowered(
-    kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False, tested: frozenset[Loc] | None = None
+    kernel: syntax.Kernel,
+    types: Sequence[ArgType],
+    *,
+    aliased: bool = False,
+    tested: frozenset[Loc] | None = None,
+    late: bool = False,
 ) -> syntax.Kernel:
     """Returns the kernel with loops over elements in the place of array expressions; the kernel itself where it has none.
 
     types: one per parameter
     aliased: whether arguments may share memory
     tested: where indices and slices are tested as the program runs, since data decide them; None where there are no regions
+    late: whether data may decide sizes of arrays that have no bound at entry
     Raises LanguageError, PolymlTypeError or, where plain Python can run it, NotAffineError.
     """
-    lowering = Lowering(kernel, types, aliased, tested)
+    lowering = Lowering(kernel, types, aliased, tested, late)
     body = lowering.body(kernel.body)
     return kernel if body == kernel.body else dataclasses.replace(kernel, body=body)
 
@@ -83,7 +90,8 @@ class Lowering(LoopBuilder):
 
     def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         """Returns the statements of a block lowered."""
-        outer, needed = self.out, set(self._required)
+        outer, needed, selections = self.out, set(self._required), self.selections
+        self.selections = dict(selections)
         made: list[Stmt] = []
         self.out = made
         variable = self._loop_variables[-1] if self._loop_variables else ""
@@ -94,7 +102,12 @@ class Lowering(LoopBuilder):
                     if made and _always_ends(made[-1]):
                         break
         finally:
-            self.out, self._required = outer, needed  # the block may not run, so its conditions are not required behind it
+            kept = {key: extent for key, extent in selections.items() if self.selections.get(key) is extent}
+            self.out, self._required, self.selections = (
+                outer,
+                needed,
+                kept,
+            )  # the block may not run, so its conditions are not required behind it
         return tuple(made)
 
     def _stmt(self, stmt: Stmt) -> None:
@@ -144,6 +157,7 @@ class Lowering(LoopBuilder):
         before = dict(self.arrays)
         self._forget_rebound(stmt.body, "in each iteration of a loop")
         self._whiles += 1
+        self.selections = {}
         try:
             made = dataclasses.replace(stmt, condition=self._tested(stmt.condition), body=self.block(stmt.body))
         except NotAffineError as problem:
@@ -192,6 +206,7 @@ class Lowering(LoopBuilder):
 
     def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
         self._loop_variables.append(stmt.var)
+        self.selections = {}  # arrays may change in the iteration before
         try:
             return self.block(stmt.body)
         finally:
@@ -263,7 +278,7 @@ class Lowering(LoopBuilder):
             return
         place = stmt.target
         first = self.value(stmt.value) if self.require.places else None  # its errors come first
-        target = self._place(place) if isinstance(place, syntax.Subscript) else self._part_place(traversal.as_part(place))
+        target = self._place(place) if isinstance(place, syntax.Subscript) else self._part_place(traversal.as_part(place), True)
         if isinstance(target, _Place) and any(isinstance(index, Elements) for index in target.indices):
             indexed_assignment.assign(self, stmt, target.base, target.indices)
             return
@@ -349,20 +364,32 @@ class Lowering(LoopBuilder):
             samples = [value.sample if isinstance(value, Elements) else value for value in values]
             like = syntax.TypeOf(self.promoted(samples, like.loc), loc=like.loc)
         fill = None if stmt.fill is None else self.number(stmt.fill)
-        self.out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
-        extents = tuple(Extent(Linear.of(size), True) for size in shape)
-        self.arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
-        if isinstance(stmt.element, syntax.TypeOf) and stmt.element.function == "listed":
-            self.lists.add(stmt.name)
+        extents = tuple(map(self.new_extent, shape))
+        if not any(map(self.is_counted, extents)):
+            self.out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
+            self.arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
+            if isinstance(stmt.element, syntax.TypeOf) and stmt.element.function == "listed":
+                self.lists.add(stmt.name)
+            return
+        kind = syntax.TypeOf(fill) if like is None and fill is not None else like
+        if isinstance(kind, syntax.Like) or kind is None:
+            raise TypeError("the type of a new array's elements is not known")
+        if isinstance(kind, syntax.TypeOf) and kind.function == "listed":
+            raise NotAffineError("a list whose size data decide", loc=stmt.loc, code="PML-F030")
+        made = self.arrays[stmt.name] = self._storage[self._new_array(stmt.name, extents, kind, None, stmt.loc)]
+        if fill is not None:
+            self.loops(extents, lambda point: [syntax.Assign(made.lvalue(point), fill, whole=True, loc=stmt.loc)], stmt.loc)
 
     def _return(self, stmt: syntax.Return) -> None:
         values = [syntax.Name(v.name, loc=v.loc) if isinstance(v, syntax.ArrayName) else v for v in stmt.values]
-        made = list(map(self.value, values))
+        made = [self._tested_result(self.value(value), value.loc) for value in values]
         if stmt.form:
             stmt, values, made = self._with_sizes(stmt, values, made)
         shared = Counter(m.storage for m in made if isinstance(m, Elements) and m.storage)
         for value, array in zip(values, made):
-            if isinstance(array, Elements) and not array.whole and array.storage and shared[array.storage] > 1:
+            if not isinstance(array, Elements) or not array.storage or shared[array.storage] < 2:
+                continue
+            if not array.whole or array.storage in self.late_arrays:
                 raise NotAffineError(
                     "two results share their memory",
                     code="PML-F022",
@@ -395,6 +422,12 @@ class Lowering(LoopBuilder):
             [own for _, _, each in parts for own in each],
         )
 
+    def _tested_result(self, value: Value, loc: Loc | None) -> Value:
+        """Returns the value of a result; a number whose indices are tested, since data decide a size, gets a name."""
+        if isinstance(value, Elements) or not any(_is_position(node) for node in traversal.nodes(value)):
+            return value
+        return self.held_number(value, loc)
+
     def _returned(self, value: Expr, made: Value) -> Expr | syntax.ArrayName:
         if not isinstance(made, Elements):
             return made
@@ -406,9 +439,10 @@ class Lowering(LoopBuilder):
                 notes=["polyml compiles: `return A[1:].copy()`"],
             )
         whole = made if made.whole else self.memory(made, "result", value.loc)
-        if any(self._allocated_extent(extent) is not extent for extent in whole.shape):
-            raise NotAffineError("an array is returned whose size data decide", loc=value.loc, code="PML-F022")
-        return syntax.ArrayName(whole.memory, loc=value.loc)
+        if not self.is_tested(whole) and any(self._allocated_extent(extent) is not extent for extent in whole.shape):
+            raise NotAffineError("an array is returned whose size changes with a loop", loc=value.loc, code="PML-F022")
+        sizes = tuple(extent.expr for extent in whole.shape) if self.is_tested(whole) else ()
+        return syntax.ArrayName(whole.memory, sizes, loc=value.loc)
 
     # Expressions
 
@@ -481,14 +515,14 @@ class Lowering(LoopBuilder):
 
     def _apart(self, expr: Expr) -> tuple[tuple[Stmt, ...], Expr]:
         """Returns the lowered value of a number, and apart from it the statements that come before."""
-        outer, needed = self.out, set(self._required)
+        outer, needed, selections = self.out, set(self._required), dict(self.selections)
         made: list[Stmt] = []
         self.out = made
         try:
             with self.require.block():
                 value = self.number(expr)
         finally:
-            self.out, self._required = outer, needed
+            self.out, self._required, self.selections = outer, needed, selections
         return tuple(made), value
 
     def _shape(self, expr: syntax.Shape) -> Expr:
@@ -499,13 +533,19 @@ class Lowering(LoopBuilder):
         return shape[checked_dim(expr, len(shape), expr.array)].expr
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
-        made = self._place(expr)
+        given, known = tuple(map(self.value, expr.indices)), self.arrays.get(expr.array)
+        selected = places.selected(self, known, given, expr.loc) if isinstance(known, Elements) else None
+        if selected is not None:
+            return selected
+        made = self._place(expr, given)
         return self.taken_part(made.base, made.indices, expr.loc) if isinstance(made, _Place) else made
 
-    def _place(self, expr: syntax.Subscript) -> Expr | _Place:
+    def _place(self, expr: syntax.Subscript, given: tuple[Value, ...] | None = None) -> Expr | _Place:
         """Returns the element that a Subscript is, or the array and indices by which it is a part of an array."""
         known = self.arrays.get(expr.array)
-        indices = tuple(map(self._index, expr.indices))
+        indices = tuple(self.value(index) for index in expr.indices) if given is None else given
+        if isinstance(known, Elements):
+            indices = places.without_masks(self, known, indices, expr.loc)
         if known is None and expr.array not in self._params:
             self.array(expr.array, expr.loc)
         numbers = tuple(i.sample if isinstance(i, Elements) else i for i in indices)
@@ -524,14 +564,22 @@ class Lowering(LoopBuilder):
             )
             raise NotAffineError(why, code="PML-F021", loc=expr.loc, notes=[known_form])
         if len(indices) >= base.rank and base.whole and not by_array:
-            return dataclasses.replace(expr, array=base.memory, indices=numbers)
+            found = dataclasses.replace(expr, array=base.memory, indices=numbers)
+            return self._counted_element(found, base) if self.is_tested(base) else found
         return _Place(base, tuple(i if isinstance(i, Elements) else self._fixed(i) for i in indices))
+
+    def _counted_element(self, element: syntax.Subscript, base: Elements) -> syntax.Subscript:
+        """Returns an element of an array whose size data decide, with tests of its indices."""
+        indices = tuple(self.position(index, base, dim, element.loc) for dim, index in enumerate(element.indices))
+        if base.memory in self.late_arrays:
+            return dataclasses.replace(base.lvalue(indices), loc=element.loc)
+        return dataclasses.replace(element, indices=indices, inside=all(map(self.is_counted, base.shape)))
 
     def _part(self, expr: syntax.Part) -> Value:
         made = self._part_place(expr)
-        return self.taken_part(made.base, made.indices, expr.loc)
+        return self.taken_part(made.base, made.indices, expr.loc) if isinstance(made, _Place) else made
 
-    def _part_place(self, expr: syntax.Part) -> _Place:
+    def _part_place(self, expr: syntax.Part, for_store: bool = False) -> _Place | Elements:
         base = self.value(expr.base)
         if not isinstance(base, Elements):
             raise PolymlTypeError("a number has no parts", loc=expr.loc, notes=["accepted: an array"])
@@ -544,12 +592,12 @@ class Lowering(LoopBuilder):
             elif isinstance(index, (syntax.NewAxis, syntax.Dots)):
                 indices.append(index)
             else:
-                chosen = self._index(index)
+                chosen = self.value(index)
                 indices.append(chosen if isinstance(chosen, Elements) else self._fixed(chosen))
-        return _Place(base, tuple(indices))
-
-    def _index(self, expr: Expr) -> Value:
-        return self.index(self.value(expr), expr.loc)
+        selected = None if for_store else places.selected(self, base, indices, expr.loc)
+        if selected is not None:
+            return selected
+        return _Place(base, places.without_masks(self, base, indices, expr.loc))
 
     def _fixed(self, expr: Expr) -> Expr:
         """Returns a subscript that keeps its present value: an expression that may change later is copied to a name of its own."""
@@ -560,7 +608,7 @@ class Lowering(LoopBuilder):
 
     def _stays(self, node: Expr) -> bool:
         if isinstance(node, syntax.Name):
-            return node.name in self._loop_variables or node.name in self._bound_once
+            return self.is_fixed(node.name)
         return isinstance(node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary))
 
 
@@ -588,7 +636,9 @@ def _check_elementwise(expr: Expr) -> None:
 
 
 def _may_fail(stmt: Stmt) -> bool:
-    """Returns whether a lowered statement reads an element that may be outside of its array, or tests an index."""
+    """Returns whether a lowered statement raises, reads an element that may be outside of its array, or tests an index."""
+    if any(isinstance(each, syntax.Raise) for each in statements((stmt,))):
+        return True
     nodes = (node for each in statements((stmt,)) for expr in traversal.accessed(each) for node in traversal.nodes(expr))
     return any(
         isinstance(node, syntax.Subscript)
@@ -598,6 +648,10 @@ def _may_fail(stmt: Stmt) -> bool:
         and len(node.args) > 1
         for node in nodes
     )
+
+
+def _is_position(expr: Expr) -> bool:
+    return isinstance(expr, syntax.Call) and expr.function == "position"
 
 
 def _is_two(expr: Expr) -> bool:

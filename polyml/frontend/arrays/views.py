@@ -157,6 +157,19 @@ def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> lis
     return [dim for dim, index in enumerate(given) if isinstance(index, Elements)]
 
 
+def given_dimensions(base: Elements, indices: Sequence, loc: Loc | None) -> list[int | None]:
+    """Returns for each of the indices of base[indices] the dimension that it is a subscript of; None for None and `...`."""
+    taken = len(_spread(base, indices, loc)) - len([index for index in indices if isinstance(index, syntax.NewAxis)])
+    missing = taken - len([index for index in indices if not isinstance(index, (syntax.NewAxis, syntax.Dots))])
+    found: list[int | None] = []
+    dim = 0
+    for index in indices:
+        is_subscript = not isinstance(index, (syntax.NewAxis, syntax.Dots))
+        found.append(dim if is_subscript else None)
+        dim += 1 if is_subscript else missing if isinstance(index, syntax.Dots) else 0
+    return found
+
+
 def _gathered(base: Elements, taken: Sequence, require: Requirements, loc: Loc | None) -> Elements:
     """Returns base[taken] with arrays among the indices, which broadcast together with the numbers among them.
 
@@ -276,9 +289,9 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
     groups = list(_groups(base.shape, shape, loc))
     made: list[Extent] = []
     for old, new in groups:
-        merged = tuple(extent.number for extent in old if not extent.is_one)
+        merged = [extent for extent in old if not extent.is_one]
         whole = len(new) == 1 and len(merged) > 1
-        made += [Extent.constant(new[0].number, merged)] if whole else new
+        made += [Extent.constant(new[0].number, tuple(extent.number for extent in merged))] if whole else new
 
     def at(point: Point) -> Expr:
         picked: list[Expr] = []

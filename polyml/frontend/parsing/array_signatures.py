@@ -46,6 +46,16 @@ def _numpy() -> Iterator[Signature]:
         yield Signature(name, ("a",), (*options, "keepdims"))
     for name in ("var", "std"):
         yield Signature(name, ("a",), ("axis", "dtype", "out", "ddof", "keepdims"))
+    for name in ("nanmax", "nanmin"):
+        yield Signature(name, ("a",), ("axis", "out", "keepdims"))
+    for name in ("nansum", "nanmean"):
+        yield Signature(name, ("a",), ("axis", "dtype", "out", "keepdims"))
+    for name in ("nanvar", "nanstd"):
+        yield Signature(name, ("a",), ("axis", "dtype", "out", "ddof", "keepdims"))
+    for name in ("isclose", "allclose"):
+        yield Signature(name, ("a", "b"), ("equal_nan",), optional=("rtol", "atol"))
+    yield Signature("array_equal", ("a1", "a2"), ("equal_nan",))
+    yield Signature("count_nonzero", ("a",), ("axis", "keepdims"))
     yield Signature("ptp", ("a",), ("axis", "out", "keepdims"))
     yield Signature("average", ("a",), ("axis", "weights", "returned", "keepdims"))
     for name in ("argmax", "argmin"):
@@ -81,7 +91,8 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("diag", ("v",))
     yield Signature("take", ("a", "indices"), ("axis",))
     yield Signature("roll", ("a",), ("shift", "axis"))
-    yield Signature("repeat", ("a",), ("repeats", "axis"))
+    yield Signature("repeat", ("a", "repeats"), ("axis",))
+    yield Signature("bincount", ("x",), ("minlength",), optional=("weights",))
     yield Signature("tile", ("A",), ("reps",))
     yield Signature("pad", ("array",), ("pad_width", "mode", "constant_values"))
     for name in ("concatenate", "stack"):
@@ -89,6 +100,8 @@ def _numpy() -> Iterator[Signature]:
     for name in ("hstack", "vstack"):
         yield Signature(name, ("tup",), many=True)
     yield Signature("append", ("arr", "values"), ("axis",))
+    for name in ("flatnonzero", "argwhere"):
+        yield Signature(name, ("a",))
     yield Signature("searchsorted", ("a", "v"), ("side", "sorter"))
     for name in ("sort", "argsort"):
         yield Signature(name, ("a",), ("axis", "kind", "order", "stable"))
@@ -142,6 +155,7 @@ METHODS = {
         "take",
         "searchsorted",
         "argsort",
+        "repeat",
     )
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),

@@ -16,6 +16,7 @@ from polyml.frontend.parsing.calls import lookup
 from polyml.frontend.parsing.expression_parser import BINARY, ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import stores
 from polyml.frontend.parsing.names import spelled
+from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, has_shape, leaves, same_form
 from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc
@@ -57,7 +58,7 @@ class AssignmentParser:
                 made = replace(made, args=(*made.args, place), options=(*made.options, ("like", True)))
             return (syntax.Assign(place, made, loc=loc),)
         is_pattern = any(isinstance(target, (ast.Tuple, ast.List)) for target in targets)
-        result = self._parts_or_value(value) if is_pattern else self.expressions.evaluated(value)
+        result = self._parts_or_value(value, targets) if is_pattern else self.expressions.evaluated(value)
         if isinstance(result, syntax.Const):
             return [syntax.Assign(self._target(t), result, loc=loc) for t in targets]
         if isinstance(result, ShapeOf):
@@ -67,11 +68,15 @@ class AssignmentParser:
             return [syntax.Assign(t, v, loc=loc) for t, v in stored]
         return self._through_temporaries(stored, loc)
 
-    def _parts_or_value(self, value: ast.expr) -> Value:
+    def _parts_or_value(self, value: ast.expr, targets: Sequence[ast.expr]) -> Value:
         """Returns what is unpacked: the parts of a tuple, or of a list that is written out.
 
         Raises LanguageError for any other value.
         """
+        counts = {len(target.elts) for target in targets if isinstance(target, (ast.Tuple, ast.List))}
+        places = array_tuples.places(self.expressions, value, min(counts))
+        if places is not None:
+            return places
         known = MISSING if isinstance(value, (ast.Tuple, ast.List)) else self.expressions.constant(value)
         if isinstance(known, tuple):
             return tuple(self.expressions.number(value, part) for part in known)
@@ -297,7 +302,9 @@ def alloc(parser: ExpressionParser, name: str, call: ast.Call, loc: Loc) -> synt
     stem, like = function.removesuffix("_like"), function.endswith("_like")
     source = "a" if like else "shape"
     given = _bound(parser, call, function, (source, "fill_value", "dtype") if stem == "full" else (source, "dtype"))
-    shape = syntax.Like(parser.array(given[source]), loc=parser.text.loc(given[source])) if like else _shape(parser, given[source])
+    shape = (
+        syntax.Like(parser.array_name(given[source]), loc=parser.text.loc(given[source])) if like else _shape(parser, given[source])
+    )
     fill = _fill(parser, stem, given, call)
     default = shape if like else None if stem == "full" else F64
     return syntax.Alloc(name, shape, _element(parser, given.get("dtype"), default), fill, loc=loc)
@@ -324,7 +331,7 @@ def _bound(parser: ExpressionParser, call: ast.Call, function: str, slots: Seque
 
 def _shape(parser: ExpressionParser, node: ast.expr) -> tuple[syntax.Expr, ...] | syntax.Like:
     if isinstance(node, ast.Attribute) and node.attr == "shape":
-        return syntax.Like(parser.array(node.value), loc=parser.text.loc(node))
+        return syntax.Like(parser.array_name(node.value), loc=parser.text.loc(node))
     if not isinstance(node, (ast.Tuple, ast.List)) and isinstance(known := parser.constant(node), tuple):
         return tuple(parser.number(node, part) for part in known)
     found = None if isinstance(node, ast.List) else parser.parts(node)
@@ -349,7 +356,7 @@ def _element(parser: ExpressionParser, node: ast.expr | None, default) -> DType 
     if node is None or parser.constant(node) is None:
         return default
     if isinstance(node, ast.Attribute) and node.attr == "dtype" and parser.is_local(node.value):
-        return syntax.Like(parser.array(node.value), loc=parser.text.loc(node))
+        return syntax.Like(parser.array_name(node.value), loc=parser.text.loc(node))
     value = node.value if isinstance(node, ast.Constant) else parser.value(node)
     dtype = None if value is MISSING or value is None else elementwise_functions.dtype_of(value)
     if dtype is None:

@@ -83,6 +83,17 @@ class CallParser(WrittenArrayParser, ABC):
         """Returns the expression of `syntax` for what a subscript or a method is applied to; a name must be that of an array."""
         return syntax.Name(self.array(node), loc=self.text.loc(node)) if isinstance(node, ast.Name) else self.expr(node)
 
+    def array_name(self, node: ast.expr) -> str:
+        """Returns the name of an array; what is computed gets one before the statement that is parsed."""
+        if isinstance(node, ast.Name) or not self.is_computed(node):
+            return self.array(node)
+        array = self.expr(node)
+        if isinstance(array, syntax.Name):
+            return array.name
+        name = syntax.Name(self.fresh("_array"), loc=self.text.loc(node))
+        self.before.append(syntax.Assign(name, array, loc=name.loc))
+        return name.name
+
     def call(self, node: ast.Call) -> Inlined:
         """Returns the results of a call of a Python function, which is inlined; they may be None or several values."""
         return self._inline(_of_two_operands(node, self.value(node.func)))
@@ -175,7 +186,7 @@ class CallParser(WrittenArrayParser, ABC):
             parts = self.flat(sizes)
             args += (self.expr(sizes),) if parts is None else parts
         for option in _NOT_COMPILED:
-            if option in given and self.constant(given.pop(option)) not in (None, False):
+            if option in given and option in signature.options and self.constant(given.pop(option)) not in (None, False):
                 raise self.not_affine(node, f"`{name}` with {option}=", accepted)
         values = {option: self.option(given[option], option) for option in options if option in given}
         if isinstance(values.get("dtype"), syntax.TypeOf) and signature.name != "astype":
@@ -291,7 +302,7 @@ class CallParser(WrittenArrayParser, ABC):
             return syntax.Function("ndim", (syntax.Name(parts.array, loc=loc),), loc=loc)
         if isinstance(parts, ListOf):
             return syntax.Shape(parts.array, len(parts.indices), loc=loc)
-        return syntax.Shape(self.array(node.args[0]), 0, loc=loc) if parts is None else syntax.Const(len(parts), loc=loc)
+        return syntax.Shape(self.array_name(node.args[0]), 0, loc=loc) if parts is None else syntax.Const(len(parts), loc=loc)
 
     def _extremum(self, node: ast.Call) -> syntax.Expr:
         name = "min" if self.value(node.func) is min else "max"

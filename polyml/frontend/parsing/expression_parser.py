@@ -12,6 +12,7 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant, large_integer
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.names import is_number, spelled
+from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
 from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value
 from polyml.source import Loc
@@ -147,6 +148,9 @@ class ExpressionParser(TupleParser):
 
     def _number_or_list(self, node: ast.expr) -> syntax.Expr:
         """Returns an index that is a number or an array, or a list that is written out."""
+        mask = array_tuples.mask(self, node)
+        if mask is not None:
+            return mask
         return self.array_operand(node) if isinstance(node, ast.List) else self.expr(node)
 
     def _is_part(self, node: ast.expr) -> bool:
@@ -154,7 +158,7 @@ class ExpressionParser(TupleParser):
         return isinstance(node, ast.Slice) or self.constant(node) is None or self.constant(node) is ...
 
     def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
-        array = self.array(shape.value)
+        array = self.array_name(shape.value)
         dim = MISSING if isinstance(node.slice, ast.Slice) else constant(self.expr(node.slice))
         if type(dim) is not int:
             raise self.error(node.slice, "the subscript of a shape must be a constant integer", "`A.shape[0]`")

@@ -108,8 +108,8 @@ class _Reader:
             stmt = self._leave(line)
         elif line.accepts("raise"):
             stmt = _raise(line)
-        elif line.accepts("alloc"):
-            stmt = self._alloc(reader)
+        elif kind := line.accepts("alloc", "alloc_late"):
+            stmt = replace(self._alloc(reader), late=kind == "alloc_late")
         elif line.accepts("require"):
             condition = reader.expr()
             line.expect(",")
@@ -266,7 +266,11 @@ class _Reader:
     def _leaf(self, reader: ExpressionReader) -> Expr | None:
         line, token = reader.line, reader.line.token
         if line.accepts("array"):
-            return reader.made(syntax.ArrayName(line.name("the name of an array")), token)
+            array, sizes = line.name("the name of an array"), tuple[Expr, ...]()
+            if line.accepts("of"):
+                line.expect("(")
+                sizes = line.listed(reader.expr, ")")
+            return reader.made(syntax.ArrayName(array, sizes), token)
         if line.accepts("like"):
             return reader.made(syntax.Like(line.name("the name of an array")), token)
         if line.is_at("np") and line.peek(1).text == "." and line.peek(3).text == "(":

@@ -7,10 +7,10 @@
     for    = "for" NAME "in" "range" "(" expr "," expr ["," INTEGER] ")" ":" body
     if     = "if" expr ":" body ["else" ":" body]
     assign = {"in_place" | "whole" | "same_type"} target "=" expr                    target = NAME | element | part
-    alloc  = "alloc" NAME ("[" {expr ","} "]" | like) [":" (TYPE | like | typeof)] ["=" expr]
+    alloc  = ("alloc" | "alloc_late") NAME ("[" {expr ","} "]" | like) [":" (TYPE | like | typeof)] ["=" expr]
     require = "require" expr "," STRING
     return = "return" ["plain"] ["(" {value ","} ")" | value]                        value = ["python" | "numpy"] expr
-    leaf   = NAME | NAME ".shape[" INTEGER ["of" INTEGER] "]" | element | part | function | "array" NAME | like
+    leaf   = NAME | NAME ".shape[" INTEGER ["of" INTEGER] "]" | element | part | function | "array" NAME ["of" "(" {expr ","} ")"] | like
     element = NAME ["!"] ("[" {expr ","} "]" | "[" expr "]" {"[" expr "]"}) [".real" | ".imag"]
     part   = postfix "[" {expr | [expr] ":" [expr] [":" INTEGER] | "None" | "..." ","} "]"
     function = "np" "." NAME "(" {expr | NAME "=" option ","} ")"
@@ -39,7 +39,7 @@ from polyml.reading.text_scanner import quoted as quoted_name
 KIND, FORMAT = "kernel", 1
 FLAGS = ("in_place", "whole", "same_type")
 RESERVED = ex.RESERVED | {
-    *FLAGS, "while", "block", "leave", "alloc", "require", "return", "plain", "python", "numpy", "array", "like", "typeof", "pass", "range", "None", "scalars",
+    *FLAGS, "while", "block", "leave", "alloc", "alloc_late", "require", "return", "plain", "python", "numpy", "array", "like", "typeof", "pass", "range", "None", "scalars",
 }  # fmt: skip
 
 
@@ -167,7 +167,7 @@ class _Writer:
         element = "" if stmt.element is None else f": {self._option(stmt.element)}"
         fill = "" if stmt.fill is None else f" = {self._write.written(stmt.fill)}"
         self._types.array(stmt.name, stmt.element)
-        return f"alloc {quoted(stmt.name)}{shape}{element}{fill}"
+        return f"alloc{'_late' if stmt.late else ''} {quoted(stmt.name)}{shape}{element}{fill}"
 
     def _return(self, stmt: syntax.Return) -> str:
         """Returns the line of a Return.
@@ -194,7 +194,8 @@ class _Writer:
             case syntax.Name():
                 return Printed(quoted(value.name))
             case syntax.ArrayName():
-                return Printed(f"array {quoted(value.name)}")
+                sizes = f" of ({', '.join(each.text for each in inside)},)" if inside else ""
+                return Printed(f"array {quoted(value.name)}{sizes}")
             case syntax.Like():
                 return Printed(f"like {quoted(value.array)}")
             case syntax.Shape():

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import math
 
-from polyml.dtypes import BF16, BOOL, C128, F32, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.dtypes import BF16, BOOL, C128, F16, F32, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType
 from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
@@ -74,6 +74,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         integers = tuple(converted(each, PYINT) for each in args)
         counted = dataclasses.replace(expr, args=integers, dtype=PYINT)
         return TypedValue(counted if len(args) > 1 else integers[0], of_type(PYINT))
+    if expr.function in ("intp", "double", "float64"):
+        return _safe(expr, args[0])
     if expr.function == "inexact":
         is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # NumPy's rules do not know bfloat16
         return args[0] if is_inexact else TypedValue(converted(args[0], F64), of_type(F64))
@@ -89,6 +91,17 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.module == "builtins":
         return _absolute(expr, args[0])
     return _numpy_call(expr, args)
+
+
+def _safe(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns a number converted to int64 or float64, as a Python number. Raises NotAffineError where NumPy does not convert its type safely."""
+    to, kinds = (PYINT, "iub") if expr.function == "intp" else (PYFLOAT, "iubf")
+    wrong = {U64} if expr.function == "intp" else {F32, F16, BF16} if expr.function == "float64" else set()
+    if any(kind.kind not in kinds or kind in wrong for kind in operand.types):
+        raise NotAffineError(
+            f"{operand} is not converted to {expr.function} safely", loc=expr.loc, notes=["polyml compiles: other types"]
+        )
+    return TypedValue(converted(operand, representation(to)), of_type(to))
 
 
 def _item(expr: syntax.Call, operand: TypedValue) -> TypedValue:

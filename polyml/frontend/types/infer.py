@@ -57,7 +57,12 @@ from polyml.source import Loc
 
 
 def infer(
-    kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False, tested: frozenset[Loc] | None = None
+    kernel: syntax.Kernel,
+    types: Sequence[ArgType],
+    *,
+    aliased: bool = False,
+    tested: frozenset[Loc] | None = None,
+    late: bool = False,
 ) -> syntax.Kernel:
     """Returns the kernel for arguments of these types, typed throughout, its array expressions as loops over elements.
 
@@ -66,6 +71,7 @@ def infer(
     types: one per parameter
     aliased: whether arguments may share memory
     tested: where indices are tested as the program runs, see `lower.lowered`
+    late: whether data may decide sizes of arrays that have no bound at entry
     Raises PolymlTypeError or PolymlOverflowError, with the place and what would be accepted.
     """
     if len(types) != len(kernel.params):
@@ -74,7 +80,7 @@ def infer(
             f"{kernel.name} takes {len(kernel.params)} arguments, not {len(types)}",
             notes=[f"accepted: {kernel.name}({names})"],
         )
-    elementwise = apply(lower.lowered, kernel, types, aliased=aliased, tested=tested)
+    elementwise = apply(lower.lowered, kernel, types, aliased=aliased, tested=tested, late=late)
     return _KernelInference(apply(live_ranges.split, elementwise), tuple(types)).kernel()
 
 
@@ -250,7 +256,8 @@ class _KernelInference(ExpressionInference):
         python: list[bool] = []
         for value in stmt.values:
             if isinstance(value, syntax.ArrayName) or isinstance(value, syntax.Name) and value.name in self.arrays:
-                values.append(syntax.ArrayName(value.name, loc=value.loc))
+                sizes = tuple(self.integer(size, "a size") for size in traversal.operands(value))
+                values.append(syntax.ArrayName(value.name, sizes, loc=value.loc))
                 python.append(False)
                 continue
             typed = self.value(value)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 from typing import Any
 
 from polyml.dtypes import DType
@@ -214,14 +215,23 @@ class ScalarResult:
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """An ArrayResult is an array that a kernel returns: an argument (the same object), or a new one, made for the call."""
+    """An ArrayResult is an array that a kernel returns: an argument (the same object), or a new one, made for the call.
+
+    sizes: how many of the results behind it are sizes: of each dimension as many elements are returned; 0 where all of the array is
+    late: the type of the elements of an array that the kernel has allocated, whose address is the result before the sizes; None for
+        any other
+    """
 
     array: str
+    sizes: int = 0
+    late: DType | None = None
 
 
 def returned(results: Sequence[ScalarResult | ArrayResult]) -> Iterator[tuple[ScalarResult | ArrayResult, ...]]:
-    """Yields for each value that the kernel returns the results that make it up: one, or the two parts of a complex number."""
+    """Yields for each value that the kernel returns the results that make it up: one, the two parts of a complex number, or an array
+    and its sizes.
+    """
     rest = iter(results)
     for result in rest:
-        is_part = isinstance(result, ScalarResult) and result.whole is not None
-        yield (result, next(rest)) if is_part else (result,)
+        more = result.sizes + (result.late is not None) if isinstance(result, ArrayResult) else int(result.whole is not None)
+        yield (result, *islice(rest, more))

@@ -138,6 +138,7 @@ class ArrayInfo:
     shape: affine in the parameters
     conditional: whether it is allocated inside a loop or condition, so perhaps not at all
     pairs: whether it holds complex numbers, as a first dimension of size 2 with their real and imaginary parts
+    address: the number that holds the address of an array whose size data decide; "" for any other
     """
 
     element: DType
@@ -147,6 +148,7 @@ class ArrayInfo:
     conditional: bool = False
     loc: Loc | None = field(default=None, compare=False)
     pairs: bool = False
+    address: str = ""
 
 
 @dataclass(frozen=True)

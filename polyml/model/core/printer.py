@@ -293,7 +293,9 @@ def _check_text(check: Check) -> str:
 
 def result_text(result: ScalarResult | ArrayResult) -> str:
     """Returns the name of a result's array; for a number, with its type."""
-    return result.array if isinstance(result, ArrayResult) else f"{result.array}: {result.dtype}"
+    if isinstance(result, ArrayResult):
+        return f"{result.array} of {result.sizes} sizes" if result.sizes else result.array
+    return f"{result.array}: {result.dtype}"
 
 
 def _indented(text: str) -> str:

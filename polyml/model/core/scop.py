@@ -32,6 +32,7 @@ class Role(Enum):
     ARGUMENT = "argument"  # passed in by the caller
     LOCAL = "local"  # allocated by the kernel
     RESULT = "result"  # allocated by the caller, returned
+    LATE = "late"  # allocated by the kernel where data have decided its size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,7 @@ class Array:
     shape: one expression in the parameters per dimension, { [] -> [(N)] }; () for a scalar
     source_name: what the user wrote
     pairs: whether it holds complex numbers, as a first dimension of size 2 with their two parts, whose type is `element`
+    address: the number that holds the address of an array whose size data decide; "" for any other
     """
 
     name: str
@@ -50,6 +52,7 @@ class Array:
     role: Role
     source_name: str = ""
     pairs: bool = False
+    address: str = ""
     loc: Loc | None = field(default=None, compare=False)
 
 

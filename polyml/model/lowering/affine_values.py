@@ -138,6 +138,7 @@ class ValueResolver:
 
     def _read(self, expr: syntax.Subscript) -> Read | Gather:
         """Returns an array element: a Read at affine subscripts, a Gather where some subscripts are elements of index arrays."""
+        self._check_memory(expr)
         indices = [self.value(index) for index in expr.indices]
         data = [None if isinstance(index, Integer) else self._unchanged_index(index) for index in indices]
         if not any(data) or expr.array not in self._unchanged:
@@ -177,7 +178,13 @@ class ValueResolver:
 
     def element(self, expr: syntax.Subscript) -> tuple[str, tuple[Affine, ...]]:
         """Returns the name of the array and the affine subscripts of an element. Raises NotAffineError for other subscripts."""
+        self._check_memory(expr)
         return self._declared.array_names[expr.array], tuple(self._subscript(index) for index in expr.indices)
+
+    def _check_memory(self, expr: syntax.Subscript) -> None:
+        """Raises NotAffineError for an element of an array whose size data decide."""
+        if self._declared.arrays[self._declared.array_names[expr.array]].address:
+            raise NotAffineError("an array whose size data decide", loc=expr.loc, code="PML-F030")
 
     def bound(self, expr: syntax.Expr) -> Affine:
         """Returns a loop bound as an affine expression. Raises NotAffineError where it is not affine."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from polyml.dtypes import DType
+from dataclasses import replace
+
+from polyml.dtypes import I64, DType
 from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import Parameter
 from polyml.model.core.identifiers import Names
@@ -13,6 +15,8 @@ from polyml.model.lowering.if_conversion import flag
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 from polyml.source import Loc
+
+LATE_SIZE = 2**40  # stands for the size of an array that data decide, which has fewer elements
 
 
 class Declarations:
@@ -70,6 +74,12 @@ class Declarations:
         name = self.names.fresh(stmt.name)
         self.array_names[stmt.name] = name
         self.arrays[name] = _array(stmt.dtype, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
+        return name
+
+    def allocate_late(self, stmt: syntax.Alloc) -> str:
+        """Declares a vector whose size data decide, and the number that holds its address; returns its name in the nest."""
+        name = self.allocate(stmt, (Affine(LATE_SIZE),), Role.LATE, conditional=True)
+        self.arrays[name] = replace(self.arrays[name], address=self.temporary(f"{name}_address", I64), loc=None)
         return name
 
     def scalar(self, name: str, dtype: DType) -> str:

@@ -15,7 +15,7 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Protocol
 
-from polyml.dtypes import PYINT, DType
+from polyml.dtypes import I64, PYINT, DType
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
@@ -90,6 +90,11 @@ def region(body: Sequence[Stmt], declared: Declarations, outside: Outside) -> Re
     declared: the arrays and names of the nest, to which those that the region needs are added
     """
     return _RegionBuilder(declared, outside, mentions(body)).region(body)
+
+
+def address_of(array: str) -> str:
+    """Returns the name of a region's own number with the address of an array whose size data decide."""
+    return f"{array}.address"
 
 
 def mentions(body: Sequence[Stmt]) -> dict[str, int]:
@@ -181,6 +186,7 @@ class _RegionBuilder:
         self._accesses: dict[RegionAccess, None] = {}
         self._refused: list[syntax.Require] = []
         self._tracing = Tracing((), affine)
+        self._late: dict[syntax.Name, syntax.Subscript] = {}  # of arrays whose sizes data decide: own numbers with their addresses
 
     def region(self, body: Sequence[Stmt]) -> Region:
         """Returns the region."""
@@ -193,6 +199,7 @@ class _RegionBuilder:
         self._own |= begun.keys()
         self._tracing = Tracing(body, affine)
         made = self._block(tuple(body))
+        made = (*(syntax.Assign(own, outer) for own, outer in self._late.items()), *made)
         for name in begun.values():  # others read them behind the region
             made += (syntax.Assign(self._scalar(name, writes=True), name, loc=name.loc),)
         if self._refused:
@@ -294,13 +301,32 @@ class _RegionBuilder:
     def _element(self, expr: syntax.Subscript, *, writes: bool) -> syntax.Subscript:
         indices = tuple(map(self._value, expr.indices))
         array = self._declared.array_names[expr.array]
+        self._address(array)
         origins = tuple(map(self._tracing.of, indices))
         self._accesses[RegionAccess(array, tuple(map(affine, indices)), writes, expr.loc, origins)] = None
         return dataclasses.replace(expr, array=array, indices=indices)
 
+    def _address(self, array: str, *, writes: bool = False) -> syntax.Name | None:
+        """Returns the region's own number with the address of an array whose size data decide; None for any other array."""
+        address = self._declared.arrays[array].address
+        if not address:
+            return None
+        own = syntax.Name(address_of(array), dtype=I64)
+        self._numbers[own.name] = I64
+        self._late[own] = syntax.Subscript(address, (), dtype=I64, inside=True)
+        self._accesses[RegionAccess(address, (), writes)] = None
+        return own
+
     def _alloc(self, stmt: syntax.Alloc) -> tuple[Stmt, ...]:
         """Returns the loops that fill an array which the region allocates, if it is filled."""
         array, shape = self._outside.allocate(stmt)
+        own = self._address(array, writes=True)
+        if own is not None:
+            size_bytes = syntax.Const(self._declared.arrays[array].element.size_bytes, dtype=PYINT)
+            total = syntax.Binary("*", self._value(stmt.extents[0]), size_bytes, dtype=PYINT)
+            released, memory = syntax.Call("release", (own,), dtype=I64), syntax.Call("allocate", (total,), dtype=I64)
+            outer = self._late[own]
+            return tuple(syntax.Assign(to, value, loc=stmt.loc) for to, value in ((outer, released), (own, memory), (outer, own)))
         if stmt.fill is None:
             return ()
         names = [f"{array}.{dim}" for dim in range(len(shape))]

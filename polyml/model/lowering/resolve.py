@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT
+from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import assigned_arrays, assigned_names, left, not_static, statements
@@ -52,6 +52,10 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
             return builder.nest()
         except NotAffineError:
             if not regions or builder.refused is None or id(builder.refused) in irregular:
+                raise
+            if (
+                isinstance(builder.refused, syntax.Alloc) and not builder.refused.late
+            ):  # the size of an array is known before the statements that use it
                 raise
             irregular.add(id(builder.refused))
 
@@ -195,6 +199,10 @@ class _NestBuilder:
 
     def _allocated(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[str, tuple[Affine, ...]]:
         """Declares an array that a region allocates, and returns its name and sizes."""
+        if stmt.late:
+            if stmt.dtype.is_complex:
+                raise NotAffineError("an array of complex numbers whose size data decide", loc=stmt.loc, code="PML-F030")
+            return self._declared.allocate_late(stmt), ()
         if stmt.name in self._returned:
             raise NotAffineError(
                 f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before it"], code="PML-F030"
@@ -389,6 +397,8 @@ class _NestBuilder:
 
     def _alloc(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[Node, ...]:
         """Declares the array that a statement allocates, and returns the loops that fill it, if it is filled."""
+        if stmt.late:
+            raise NotAffineError("the size of an array depends on data", loc=stmt.loc, code="PML-F030")
         shape = tuple(self._values.size(extent, scope.iterators) for extent in stmt.extents)
         if scope.predicate is not None and stmt.name in self._returned:
             raise NotAffineError(
@@ -420,7 +430,13 @@ class _NestBuilder:
         results: list[ScalarResult | ArrayResult] = []
         for value, python in zip(stmt.values, stmt.python):
             if isinstance(value, syntax.ArrayName):
-                results.append(ArrayResult(self._declared.array_names[value.name]))
+                array = self._declared.array_names[value.name]
+                info = self._declared.arrays[array]
+                results.append(ArrayResult(array, len(value.sizes), info.element if info.address else None))
+                if info.address:
+                    results.append(ScalarResult(info.address, I64))
+                for size in value.sizes:
+                    results.append(ScalarResult(self._result(size, nodes, stmt.loc), PYINT))
                 continue
             numbers: tuple[syntax.Expr, ...] = (value,)
             whole = None

@@ -18,6 +18,7 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, returned
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.reading import result_forms
 from polyml.runtime.calling.binding import MISS, Entry, receivers
+from polyml.runtime.calling.counted_results import counted, taken
 from polyml.runtime.calling.result_extents import rewritten
 from polyml.runtime.loading import array_memory
 from polyml.runtime.storage.artifact import Artifact, ResultArray
@@ -121,11 +122,18 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
     fresh = [r.name for r in artifact.result_arrays]
     numbers = (f"fresh[{number}]" for number in count(len(fresh)))
     parts: list[str] = []
-    types: dict[str, object] = {"_complex": complex}
+    types: dict[str, object] = {"_complex": complex, "_counted": counted, "_taken": taken}
     for place, (result, *imaginary) in enumerate(returned(artifact.results)):
         if isinstance(result, ArrayResult):
+            if result.late is not None:
+                types[f"_d{place}"] = numpy_dtype(result.late)
+                numbers_of = ", ".join(f"{next(numbers)}.item(0)" for _ in imaginary)
+                parts.append(f"_taken(_d{place}, {numbers_of})")
+                continue
             new = result.array in fresh
-            parts.append(f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array))
+            array = f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array)
+            sizes = "".join(f", {next(numbers)}.item(0)" for _ in imaginary)
+            parts.append(f"_counted({array}{sizes})" if sizes else array)
             continue
         number = next(numbers)
         if not imaginary:

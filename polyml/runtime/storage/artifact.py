@@ -95,7 +95,7 @@ class Artifact:
         if len(arrays) != len(self.layouts):
             raise ValueError(f"{len(arrays)} array arguments, but layouts {self.layouts}")
         known = {*arrays, *(r.name for r in self.result_arrays)}
-        returned = {r.array for r in self.results if isinstance(r, ArrayResult)}
+        returned = {r.array for r in self.results if isinstance(r, ArrayResult) and r.late is None}
         unknown = (returned - known) | {*self.written, *(name for a in self.relations for name in (a.name, a.other))} - {*arrays}
         if unknown:
             raise ValueError(f"there is no array {', '.join(sorted(unknown))}")

@@ -204,18 +204,20 @@ def parameter_from_json(given: object) -> Parameter:
 def result_to_json(result: ScalarResult | ArrayResult) -> dict:
     """Returns a result as data for JSON, which `result_from_json` reads."""
     if isinstance(result, ArrayResult):
-        return {"array": result.array}
+        late = {} if result.late is None else {"late": result.late.name}
+        return {"array": result.array, **({"sizes": result.sizes} if result.sizes else {}), **late}
     whole = {} if result.whole is None else {"whole": result.whole.name}
     return {"array": result.array, "dtype": result.dtype.name, **whole}
 
 
 def result_from_json(given: object) -> ScalarResult | ArrayResult:
     """Returns the result that `result_to_json` wrote. Raises ValueError for any other data."""
-    optional = {"dtype", "whole"}.intersection(given) if isinstance(given, dict) else set()
+    optional = {"dtype", "whole", "sizes", "late"}.intersection(given) if isinstance(given, dict) else set()
     data = only(given, {"array"} | optional)
     array = text_of(data["array"])
     if "dtype" not in data:
-        return ArrayResult(array)
+        late = _BY_NAME[text_of(data["late"])] if "late" in data else None
+        return ArrayResult(array, count_of(data["sizes"]) if "sizes" in data else 0, late)
     return ScalarResult(array, _BY_NAME[text_of(data["dtype"])], _BY_NAME[text_of(data["whole"])] if "whole" in data else None)
 
 

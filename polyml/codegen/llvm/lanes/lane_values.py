@@ -190,7 +190,7 @@ class LaneValues(RegionValues):
         varying = [dim for dim, position in enumerate(positions) if position.lanes > 1]
         size_bytes = str(body.scop.arrays[e.array].element.size_bytes)
         is_row = len(varying) == 1 and strides[varying[0]] == size_bytes and self._is_ramp(e, varying[0])
-        pointer, offsets = body.base(e.array), None
+        pointer, offsets = self._base(e.array), None
         for dim, (position, stride) in enumerate(zip(positions, strides)):
             if position.lanes > 1 and is_row:
                 position = self._first(e.indices[dim])
@@ -233,22 +233,29 @@ class LaneValues(RegionValues):
 
         is_tested: whether the tests were emitted before
         """
-        body, math, found = self._body, self._body.math, []
+        body, found = self._body, []
         for dim, index in enumerate(e.indices):
             if e.inside:
                 found.append(self._inside(index))
                 continue
-            position = self.of(index)
             size = SsaValue(body.integer(body.module.table.affine(body.scop.arrays[e.array].shape[dim])), PYINT)
-            inside = self._is_below(position, size)
-            if self._least(index) < 0:
-                from_end = math.plain("+", position, size)
-                position = math.select(inside, position, from_end)
-                inside = self._is_below(position, size)
-            if not is_tested:
-                self.failing(math.invert(inside))
-            found.append(position)
+            found.append(self._from_start(index, size, is_tested))
         return found
+
+    def _from_start(self, index: syntax.Expr, size: SsaValue, is_tested: bool) -> SsaValue:
+        """Emits an index with a test that it is one of so many elements, and returns it counted from 0.
+
+        is_tested: whether the test was emitted before
+        """
+        math, position = self._body.math, self.of(index)
+        inside = self._is_below(position, size)
+        if self._least(index) < 0:
+            from_end = math.plain("+", position, size)
+            position = math.select(inside, position, from_end)
+            inside = self._is_below(position, size)
+        if not is_tested:
+            self.failing(math.invert(inside))
+        return position
 
     def _inside(self, index: syntax.Expr) -> SsaValue:
         """Emits an index that is known to be within its array, without tests, and returns it."""

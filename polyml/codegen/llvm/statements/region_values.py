@@ -20,6 +20,7 @@ from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import TOLD, Failure, Status
 from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Region, ScalarArg, Statement, operand_failure, position_failure, unbound_failure
+from polyml.model.lowering.region_building import address_of
 from polyml.quasi_affine.affine import Affine
 
 _AHEAD = 4096  # bytes, by which elements are prefetched: the best of 1,024 to 8,192 on Zen 5
@@ -106,6 +107,10 @@ class RegionValues(ExpressionEmitter):
                 return SsaValue(self._body.integer(e.affine.substitute(self._iterators)), _own(e.dtype))
             case syntax.Subscript():
                 return self._element(e)
+            case syntax.Call(function="allocate"):
+                return self._allocated(e)
+            case syntax.Call(function="release"):
+                return self._released(e)
         return self._operation(e, operands)
 
     def _element(self, e: syntax.Subscript) -> SsaValue:
@@ -123,7 +128,7 @@ class RegionValues(ExpressionEmitter):
         given: numbers of the region that its indices are made with, in place of those in memory
         """
         self._given = given
-        fn, pointer = self._body.fn, self._body.base(element.array)
+        fn, pointer = self._body.fn, self._base(element.array)
         ahead = _AHEAD // self._body.scop.arrays[element.array].element.size_bytes
         for number, stride in enumerate(self._body.module.layout.strides(element.array), start=1):
             index = self.unchecked(element.indices[number - 1])
@@ -144,11 +149,33 @@ class RegionValues(ExpressionEmitter):
         body, fn = self._body, self._body.fn
         shape = body.scop.arrays[e.array].shape
         indices = [self._position(e, dim, body.module.table.affine(shape[dim])) for dim in range(len(e.indices))]
-        pointer = body.base(e.array)
+        pointer = self._base(e.array)
         for index, stride in zip(indices, body.module.layout.strides(e.array)):
             offset = fn.emit(f"mul nsw i64 {index}, {body.stride(stride)}")
             pointer = fn.emit(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}")
         return pointer
+
+    def _base(self, array: str) -> str:
+        """Returns the SSA name of the address of an array's first element."""
+        own = address_of(array)
+        if own not in self._types:
+            return self._body.base(array)
+        return self._body.fn.emit(f"inttoptr i64 {self.number(own).ssa} to ptr")
+
+    def _allocated(self, e: syntax.Call) -> SsaValue:
+        """Emits the allocation of memory, and returns its address. Where there is none, the call ends."""
+        fn = self._body.fn
+        address, fine, wrong = self._body.acquired(self.of(e.args[0]).ssa), fn.block("fine"), fn.block("wrong")
+        fn.branch(fn.emit(f"icmp eq i64 {address}, 0"), wrong, fine)
+        fn.current = wrong
+        self._body.fail(str(int(Status.OUT_OF_MEMORY)))
+        fn.current = fine
+        return SsaValue(address, I64)
+
+    def _released(self, e: syntax.Call) -> SsaValue:
+        """Emits that memory, if there is any, is given back, and returns zero in the place of its address."""
+        self._body.release(self.of(e.args[0]).ssa)
+        return SsaValue("0", I64)
 
     def _position(self, e: syntax.Subscript, dim: int, extent: Affine) -> str:
         """Emits an index, with a test that an element has it, and returns it counted from 0."""

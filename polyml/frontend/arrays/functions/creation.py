@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
-from polyml.frontend import syntax, traversal
+from polyml.frontend import syntax
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.sequences import written
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis, strided
@@ -41,41 +41,31 @@ def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
 
 
 def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns the array that np.linspace makes of Python's numbers: start + k * step in float64, the last one exactly stop.
+    """Returns the array that np.linspace makes of numbers for which it computes in float64: start + k * step, the last one exactly stop.
 
-    Raises NotAffineError where an argument may not be one of Python's numbers.
+    Raises NotAffineError where an argument is an array, or the number of elements may not be an integer.
     """
     start, stop = args[:2]
     count = args[2] if len(args) > 2 else syntax.Const(50)
-    if not _are_python_s(builder, start) or not _are_python_s(builder, stop) or not builder.is_integer(count):
-        raise NotAffineError(
-            "np.linspace of what may not be Python's numbers", loc=loc, notes=["polyml compiles: sizes, ints, constants"]
-        )
+    if any(isinstance(arg, Elements) for arg in (start, stop, count)) or not builder.is_integer(count):
+        known = "polyml compiles: numbers, of which the number of elements is a size, an int or a constant"
+        raise NotAffineError("np.linspace of arrays, or of what may be no integer", loc=loc, notes=[known])
     number = Linear.of(count)
     steps = number - 1 if options.get("endpoint", True) else number
     builder.require(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)
-    first, last = (syntax.Binary("*", end, syntax.Const(1.0)) for end in (start, stop))
-    to, step = options.get("dtype") or F64, syntax.Name(builder.fresh("_step"), loc=loc)
-    builder.out.append(syntax.Assign(step, syntax.Binary("/", syntax.Binary("-", last, first), steps.expr), loc=loc))
+    first, last = (builder.held_number(syntax.Call("float64", (end,), loc=end.loc), loc) for end in (start, stop))
+    delta = builder.held_number(syntax.Binary("-", last, first), loc)
+    step, to = builder.held_number(syntax.Binary("/", delta, steps.expr), loc), options.get("dtype") or F64
 
     def at(point: Point) -> Expr:
-        value: Expr = syntax.Binary("+", syntax.Binary("*", point[0], step), first, loc=loc)
+        small = syntax.Binary("*", syntax.Binary("/", point[0], steps.expr), delta)
+        moved = syntax.IfExp(syntax.Compare("==", step, syntax.Const(0)), small, syntax.Binary("*", point[0], step))
+        value: Expr = syntax.Binary("+", moved, first, loc=loc)
         if steps != number:
             value = syntax.IfExp(syntax.Compare("==", point[0], steps.expr), last, value)
         return syntax.Cast(syntax.Call("floor", (value,)) if to.is_integer else value, to, loc=loc)
 
     return Elements((Extent(number),), at)
-
-
-def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
-    """Returns whether an expression is computed from nothing but integers, such as sizes, and constants that are Python ints or
-    floats.
-    """
-    parts = (syntax.Binary, syntax.Unary)
-    return all(
-        isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or builder.is_integer(node)
-        for node in traversal.nodes(number)
-    )
 
 
 def ones(op: str):
@@ -162,22 +152,6 @@ def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
         return syntax.IfExp(inside, moved(-shift), moved(size * -1 - shift))
 
     return Elements(array.shape, at)
-
-
-def repeat(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns the array of np.repeat; raises NotAffineError unless the count is a positive constant, along one axis."""
-    array, times, axis = _array(args[0], loc, 1), options.get("repeats"), options.get("axis")
-    if type(times) is not int or times < 1 or axis is None and array.rank > 1:
-        raise NotAffineError("np.repeat of this", loc=loc, notes=["polyml compiles: a constant count along one axis"])
-    axis = checked_axis(0 if axis is None else axis, array.rank, loc)
-    old = array.shape[axis]
-    longer = Extent(old.length * times, old.positive)
-
-    def at(point: Point) -> Expr:
-        index = syntax.Binary("//", point[axis], syntax.Const(times))
-        return array.at((*point[:axis], index, *point[axis + 1 :]))
-
-    return Elements((*array.shape[:axis], longer, *array.shape[axis + 1 :]), at)
 
 
 def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -366,5 +340,5 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 FUNCTIONS = {
     "arange": arange, "linspace": linspace, "eye": ones("=="), "tri": ones("<="), "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
-    "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack, "append": append,
+    "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack, "append": append,
 }  # fmt: skip

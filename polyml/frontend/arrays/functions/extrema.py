@@ -23,6 +23,7 @@ from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
+_EMPTY = {op: f"attempt to get {name} of an empty sequence" for op, name in ((">", "argmax"), ("<", "argmin"))}
 ARGMAX_BLOCK = 1024  # so few elements that they are still in the nearest cache when they are read again
 
 
@@ -39,7 +40,8 @@ def _extremum(function: str):
         given, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
         array = each_element(given, lambda part: syntax.Call("wide", (part,))) if builder.halves else given
-        _require_some(builder, array, axes, f"the {function[:3]} of no elements", loc)
+        raised = f"zero-size array to reduction operation {function} which has no identity"
+        _require_some(builder, array, axes, f"the {function[:3]} of no elements", raised, loc)
         start = syntax.Call("least" if function == "maximum" else "greatest", (array.sample,), loc=loc)
         best = builder.allocated("_best", reduced_shape(array, axes, keep), syntax.TypeOf(array.sample), start, loc)
 
@@ -55,15 +57,15 @@ def _extremum(function: str):
     return reduce
 
 
-def _first_elements(
-    builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
+def first_elements(
+    builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, raised: str, loc: Loc | None
 ) -> Elements:
     """Returns the elements of an array at index 0 of some axes, stored in a new array, and requires that there are any.
 
     keep: whether the new array has these axes too, with size 1; if not, it lacks them
-    otherwise: a message for calls in which the axes have no elements, which run as plain Python
+    raised: the text of the error that NumPy raises where there are none
     """
-    _require_some(builder, array, axes, otherwise, loc)
+    _require_some(builder, array, axes, "the extremum of no elements", raised, loc)
 
     def at(point: Point) -> Expr:
         return array.at(reduced_point(point, axes, True) if keep else with_axes(point, axes, ZERO))
@@ -71,8 +73,16 @@ def _first_elements(
     return builder.memory(Elements(reduced_shape(array, axes, keep), at), "_best", loc)
 
 
-def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
+def _require_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], otherwise: str, raised: str, loc: Loc | None) -> None:
+    """Requires an array to have elements along some axes; where data decide that, an array without any raises what NumPy raises.
+
+    raised: the text of NumPy's ValueError
+    """
     for axis in axes:
+        if builder.is_counted(array.shape[axis]):
+            none = syntax.Compare("<", array.shape[axis].expr, syntax.Const(1))
+            builder.out.append(syntax.If(none, (syntax.Raise("ValueError", (raised,), loc=loc),), loc=loc))
+            continue
         builder.require(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
 
 
@@ -88,7 +98,7 @@ def _arg_extremum(op: str):
         keep = bool(options.get("keepdims"))
         if array.rank and len(axes) == array.rank and not builder.halves:
             return _flat_arg_extremum(builder, array, op, keep, loc)
-        best = _first_elements(builder, array, axes, keep, "the extremum of no elements", loc)
+        best = first_elements(builder, array, axes, keep, _EMPTY[op], loc)
         indices = builder.allocated("_place", best.shape, I64, ZERO, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
@@ -126,7 +136,7 @@ def _flat_arg_extremum(builder: LoopBuilder, array: Elements, op: str, keep: boo
     keep: whether the result is an array with as many dimensions as the operand, each of size 1; a number if False
     """
     axes = tuple(range(array.rank))
-    _require_some(builder, array, axes, "the extremum of no elements", loc)
+    _require_some(builder, array, axes, "the extremum of no elements", _EMPTY[op], loc)
     array = builder.in_memory(array, loc)  # so that what is found is equal to what is looked for
     *outer, row = array.shape
     size, past = syntax.Const(ARGMAX_BLOCK), syntax.Cast(row.expr, I64)

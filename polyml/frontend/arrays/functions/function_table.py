@@ -17,7 +17,9 @@ from polyml.frontend.arrays.functions import (
     sorting,
 )
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+from polyml.frontend.arrays.selecting import counts, places
 from polyml.frontend.arrays.sequences import tuples, written
+from polyml.frontend.arrays.statistics import comparisons, nans
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **creation.FUNCTIONS,
@@ -26,6 +28,10 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **linear_algebra.FUNCTIONS,
     **manipulation.FUNCTIONS,
     **array_reductions.FUNCTIONS,
+    **comparisons.FUNCTIONS,
+    **counts.FUNCTIONS,
+    **nans.FUNCTIONS,
+    **places.FUNCTIONS,
     **searching.FUNCTIONS,
     **sorting.FUNCTIONS,
     **tuples.FUNCTIONS,

@@ -53,7 +53,8 @@ def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc:
     if len(open_at) > 1 or any(shape[k].known != -1 for k in open_at):
         raise PolymlValueError("a shape with negative sizes", loc=loc, notes=["accepted: one -1"])
     if open_at:
-        rest, have = [e for k, e in enumerate(shape) if k not in open_at], list(array.shape)
+        rest = [extent for k, extent in enumerate(shape) if k not in open_at and not extent.is_one]
+        have = [extent for extent in array.shape if not extent.is_one]
         for extent in list(rest):
             same = next((own for own in have if own.length == extent.length), None)
             if same is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
+from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value, leaves
@@ -114,7 +115,7 @@ class IterableParser:
             return self._items(listed, node)
         is_part = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
         is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
-        is_computed |= isinstance(node, ast.Call) and self._expressions.is_numpy(node.func)
+        is_computed |= isinstance(node, ast.Call) and (self._expressions.is_numpy(node.func) or self._is_method(node))
         if not (is_computed or (is_part or isinstance(node, ast.Call)) and self._expressions.is_local(node)):
             raise self._refused(node)
         return self._rows(node, bound)
@@ -129,6 +130,13 @@ class IterableParser:
             return syntax.Subscript(held.array, indices, loc=loc) if len(indices) == held.ndim else replace(held, indices=indices)
 
         return Elements(syntax.Shape(held.array, len(held.indices), loc=loc), value)
+
+    def _is_method(self, node: ast.Call) -> bool:
+        """Returns whether a call is one of a method of an array, such as A.flatten()."""
+        method = node.func
+        if not isinstance(method, ast.Attribute) or method.attr not in array_signatures.METHODS:
+            return False
+        return self._expressions.is_computed(method.value)
 
     def _refused(self, node: ast.expr) -> Exception:
         what = "a loop over something that is neither a range nor an array is not static control"

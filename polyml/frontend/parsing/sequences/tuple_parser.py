@@ -10,6 +10,7 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.calls import CallParser
+from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves
 
 _COMPILED = "`t[0]` and `t[1:]` of a tuple `t`, with constants"
@@ -78,6 +79,8 @@ class TupleParser(CallParser):
         result of a function.
         """
         base: Value | None
+        if (place := array_tuples.place(self, node.value, node.slice)) is not None:
+            return place
         if self._is_of_result(node.value):
             base = self.evaluated(node.value)
         else:

@@ -192,7 +192,7 @@ class _ComplexSplitter:
 
     def _returned(self, value: Expr | syntax.ArrayName) -> Expr | syntax.ArrayName:
         if isinstance(value, syntax.ArrayName):
-            return value
+            return dataclasses.replace(value, sizes=tuple(map(self._real, value.sizes)))
         if not value.dtype.is_complex:
             return self._real(value)
         return syntax.Call("complex", tuple(self._parts(value)), dtype=value.dtype, loc=value.loc)

@@ -1,0 +1,1 @@
+"""NumPy's reductions that leave NaN out, and comparisons of whole arrays. `nans.FUNCTIONS` and `comparisons.FUNCTIONS` are the functions."""

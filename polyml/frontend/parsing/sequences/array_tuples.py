@@ -1,0 +1,70 @@
+"""Calls of NumPy's functions that return tuples of arrays: each part becomes a function of its own, of operands that are computed once.
+
+i, j = np.nonzero(A)     ->     i = nonzero(A, axis=0, ndim=2); j = nonzero(A, axis=1, ndim=2)
+"""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from polyml.frontend import syntax
+from polyml.frontend.constant_folding import constant
+from polyml.frontend.parsing.calls import CallParser
+
+
+def places(parser: CallParser, node: ast.expr, count: int) -> tuple[syntax.Expr, ...] | None:
+    """Returns the parts of np.nonzero of an array of `count` dimensions; None for another expression."""
+    operand = _places_operand(parser, node)
+    if operand is None:
+        return None
+    array = _held(parser, parser.expr(operand))
+    return tuple(_place(parser, node, array, (("axis", axis), ("ndim", count))) for axis in range(count))
+
+
+def place(parser: CallParser, node: ast.expr, index: ast.expr) -> syntax.Expr | None:
+    """Returns the part of np.nonzero with a constant number; None for another expression."""
+    operand = _places_operand(parser, node)
+    if operand is None:
+        return None
+    axis = constant(parser.expr(index)) if not isinstance(index, ast.Slice) else None
+    if type(axis) is not int:
+        raise parser.not_affine(node, "a part of np.nonzero whose number is not a constant", "`np.nonzero(A)[0]`", "PML-F006")
+    return _place(parser, node, parser.expr(operand), (("axis", axis),))
+
+
+def mask(parser: CallParser, node: ast.expr) -> syntax.Expr | None:
+    """Returns the mask that selects the same elements as np.nonzero(A) does where it is a subscript; None for another expression."""
+    operand = _places_operand(parser, node)
+    if operand is None:
+        return None
+    return syntax.Compare("!=", parser.expr(operand), syntax.Const(0), loc=parser.text.loc(node))
+
+
+def _places_operand(parser: CallParser, node: ast.expr) -> ast.expr | None:
+    if not isinstance(node, ast.Call) or node.keywords:
+        return None
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "nonzero"
+        and not node.args
+        and parser.is_computed(node.func.value)
+    ):
+        return node.func.value
+    if len(node.args) != 1 or isinstance(node.args[0], ast.Starred):
+        return None
+    function = parser.value(node.func)
+    return node.args[0] if function is np.nonzero or function is np.where else None
+
+
+def _place(parser: CallParser, node: ast.expr, array: syntax.Expr, options: tuple[tuple[str, object], ...]) -> syntax.Expr:
+    return syntax.Function("nonzero", (array,), options, loc=parser.text.loc(node))
+
+
+def _held(parser: CallParser, value: syntax.Expr) -> syntax.Expr:
+    if isinstance(value, (syntax.Const, syntax.Name)):
+        return value
+    name = syntax.Name(parser.fresh("_part"), loc=value.loc)
+    parser.before.append(syntax.Assign(name, value, loc=value.loc))
+    return name
