@@ -46,12 +46,13 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
     """
     loops = (stmt for stmt in statements(kernel.body) if isinstance(stmt, syntax.For))
     irregular = {id(loop) for loop in loops if loop.loc in around.sequential}  # what is not affine
+    own = {id(s) for s in statements(kernel.body)}
     while True:
         builder = _NestBuilder(kernel, aliased, frozenset(irregular), around.divided)
         try:
             return builder.nest()
         except NotAffineError:
-            if not regions or builder.refused is None or id(builder.refused) in irregular:
+            if not regions or id(builder.refused) not in own - irregular:  # one that was made here has another identity each time
                 raise
             if (
                 isinstance(builder.refused, syntax.Alloc) and not builder.refused.late
