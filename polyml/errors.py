@@ -55,6 +55,10 @@ class PolymlError(Exception):
         """Returns a copy of the error with `notes` after those it has."""
         return type(self)(self.message, loc=self.loc, notes=[*self.notes, *notes], code=self.code)
 
+    def at(self, loc: Loc | None) -> PolymlError:
+        """Returns a copy of the error with a location, if it has none."""
+        return self if self.loc or loc is None else type(self)(self.message, loc=loc, notes=self.notes, code=self.code)
+
     def render(self) -> str:
         """Returns the error's text: its location, its message, the source line with carets, and its notes."""
         head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
@@ -107,15 +111,15 @@ class NotAffineError(LanguageError):
     >>> import numpy as np, polyml
     >>> @polyml.kernel(fallback="error")
     ... def counted(A):
-    ...     counts = np.zeros(A.max() + 1)
-    ...     for i in range(A.shape[0]):
-    ...         counts[A[i]] += 1.0
-    ...     return counts
+    ...     counts = np.zeros(3)
+    ...     if A[0] > 2:
+    ...         counts = np.zeros(A.shape[0])
+    ...     return counts.sum()
     >>> try:
     ...     counted(np.array([1, 2, 1]))
     ... except polyml.NotAffineError as problem:
     ...     print(problem.message)
-    array size `A.max() + 1` is not affine in the sizes
+    `counts` is bound to an array under a condition
     """
 
     code = "PML-F020"

@@ -39,7 +39,7 @@ def real(w: Writer, depth: int = 2) -> str:
         case 4:
             return f"abs({a})"
         case 5:
-            return w.pick(f"math.sqrt(abs({a}))", f"math.sqrt(abs({a}))", f"math.erfc({a})", f"math.hypot({a}, {b}, 1.0)")
+            return w.pick(f"math.sqrt(abs({a}))", f"math.sqrt(abs({a}))", f"math.erfc({a})")
         case 6:
             return w.pick(f"({a} / 4.0)", f"({a} / (1.0 + abs({b})))")
         case 7:

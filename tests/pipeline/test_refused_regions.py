@@ -19,4 +19,6 @@ def test_the_note_names_what_no_region_has():
     with pytest.raises(polyml.NotAffineError) as raised:
         polyml.kernel(until, cache=False, fallback="error")(np.ones((3, 3)), np.zeros(1))
     assert raised.value.message == "break is not static control"
-    assert raised.value.notes[-1].startswith("and no region has it, since line 15: an array of complex numbers whose size data decide")
+    assert raised.value.notes[-1].startswith(
+        "and no region has it, since line 15: an array of complex numbers whose size data decide"
+    )

@@ -51,12 +51,10 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
         builder = _NestBuilder(kernel, aliased, frozenset(irregular), around.divided)
         try:
             return builder.nest()
-        except NotAffineError:
+        except NotAffineError as problem:
             if not regions or id(builder.refused) not in own - irregular:  # one that was made here has another identity each time
-                raise
-            if (
-                isinstance(builder.refused, syntax.Alloc) and not builder.refused.late
-            ):  # the size of an array is known before the statements that use it
+                raise problem.at(builder.refused and builder.refused.loc) from None
+            if isinstance(builder.refused, syntax.Alloc) and not builder.refused.late:  # its size is known before what uses it
                 raise
             irregular.add(id(builder.refused))
 

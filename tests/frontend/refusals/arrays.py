@@ -161,13 +161,13 @@ kernel.py:2:12: error: a number has no parts
         "mask that selects",
         """
 def f(A, J):
-    return A[J > 1]
+    return A.take(J > 1)
 """,
         NotAffineError,
         """
-kernel.py:2:14: error: a mask that selects gives an array whose size data decide
-          return A[J > 1]
-                   ^^^^^
+kernel.py:2:12: error: a mask that selects gives an array whose size data decide
+          return A.take(J > 1)
+                 ^^^^^^^^^^^^^
   note: polyml compiles: numbers, slices and arrays of integers, and `A[mask] = x`
 """,
         [array("f8", 1), array("i8", 1)],

@@ -227,7 +227,7 @@ def f(A):
 kernel.py:2:12: error: the method `.nonzero()` is not part of the language
           return A.nonzero()
                  ^^^^^^^^^^^
-  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.argsort()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.round()`, `.searchsorted()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
+  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.argsort()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.repeat()`, `.reshape()`, `.round()`, `.searchsorted()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
 """,
     ),
     Case(
@@ -255,7 +255,7 @@ def f(A):
 kernel.py:2:12: error: the method `.total()` is not part of the language
           return A.total()
                  ^^^^^^^^^
-  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.argsort()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.round()`, `.searchsorted()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
+  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.argsort()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumprod()`, `.cumsum()`, `.diagonal()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.repeat()`, `.reshape()`, `.round()`, `.searchsorted()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.trace()`, `.transpose()`, `.var()`
 """,
     ),
     Case(

@@ -190,20 +190,6 @@ kernel.py:2:27: error: this is not an element type of the language
 """,
     ),
     Case(
-        "zeros_like expression",
-        """
-def f(A):
-    T = np.zeros_like(A[0])
-""",
-        LanguageError,
-        """
-kernel.py:2:23: error: only an array that has a name can be used here
-          T = np.zeros_like(A[0])
-                            ^^^^
-  note: accepted: a parameter, or a local array
-""",
-    ),
-    Case(
         "one of two arrays",
         """
 def f(A, n):
