@@ -53,7 +53,7 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
             return builder.nest()
         except NotAffineError as problem:
             if not regions or id(builder.refused) not in own - irregular:  # one that was made here has another identity each time
-                raise problem.at(builder.refused and builder.refused.loc) from None
+                raise problem.at(None if builder.refused is None else builder.refused.loc) from None
             if isinstance(builder.refused, syntax.Alloc) and not builder.refused.late:  # its size is known before what uses it
                 raise
             irregular.add(id(builder.refused))
