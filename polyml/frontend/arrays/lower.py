@@ -277,7 +277,8 @@ class Lowering(LoopBuilder):
         if masked_assignment.assign(self, stmt):
             return
         place = stmt.target
-        first = self.value(stmt.value) if self.require.places else None  # its errors come first
+        is_update = isinstance(stmt.value, syntax.Function) and stmt.value.function == "at"
+        first = self.value(stmt.value) if self.require.places and not is_update else None  # its errors come first
         target = self._place(place) if isinstance(place, syntax.Subscript) else self._part_place(traversal.as_part(place), True)
         if isinstance(target, _Place) and any(isinstance(index, Elements) for index in target.indices):
             indexed_assignment.assign(self, stmt, target.base, target.indices)

@@ -134,3 +134,18 @@ def test_index_arrays_of_more_dimensions_are_refused():
     with pytest.raises(polyml.NotAffineError, match="index arrays of one dimension"):
         polyml.kernel(fallback="error")(stored)(np.zeros(5), np.zeros((2, 2), int), 1.0)
     runs_as_python(stored, np.zeros(5), np.zeros((2, 2), int), 1.0)
+
+
+def group_means(keys, x):
+    sums = np.zeros(keys.max() + 1)
+    counts = np.bincount(keys)
+    np.add.at(sums, keys, x)
+    return sums / np.maximum(counts, 1)
+
+
+def test_updates_beside_sizes_that_have_to_be_compared_are_refused():
+    """Whether the sizes of `sums` and `counts` fit is known only as the program runs."""
+    keys, x = np.array([0, 2, 2]), np.ones(3)
+    with pytest.raises(polyml.NotAffineError):
+        polyml.kernel(fallback="error", cache=False)(group_means)(keys, x)
+    runs_as_python(group_means, keys, x)
