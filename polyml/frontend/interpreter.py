@@ -235,7 +235,8 @@ class _Interpreter:
                     self._reads.append((expr.name, ()))
                 return self._values[expr.name]
             case syntax.ArrayName():
-                return self._values[expr.name][tuple(slice(_index(self._expr(size))) for size in expr.sizes)]
+                part = tuple(slice(_index(self._expr(size))) for size in expr.sizes)
+                return self._values[expr.name][part] if part else self._values[expr.name]
             case syntax.Shape():
                 return self._shape(expr)
             case syntax.Subscript():

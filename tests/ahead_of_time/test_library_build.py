@@ -224,7 +224,7 @@ def test_requests_that_cannot_be_met(tmp_path, options, words):
 def test_a_kernel_that_is_not_compiled_as_a_whole_is_refused(tmp_path):
     def squares(A):
         for i in range(A.shape[0]):
-            A[i] = np.zeros(int(A[i])).sum()
+            A[i] = np.zeros(int(A[i]), complex).sum().real
 
     with pytest.raises(polyml.NotAffineError, match="not affine"):
         built(squares, "f64[N]", tmp_path)

@@ -97,7 +97,7 @@ def ran(run, kernel, args):
     args = copy.deepcopy(args)
     try:
         return run(kernel, args), tuple(args)
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError, ZeroDivisionError):
         return "refused"
 
 

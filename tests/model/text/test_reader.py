@@ -136,7 +136,7 @@ WRONG = [
     ("polyml scop", "polyml scrap", "this is no scop of polyml", "the first line of one is `polyml scop, format 1`"),
     ("parameters [A_0, B_0", "parameters [B_0, A_0", "these are not the parameters below", "expected [A_0, B_0, n]"),
     ("\ncontext ", "\ncontext {{{ }} } #", "isl cannot read this as a set", ""),
-    ("(local", "(lokal", "`lokal` cannot stand here", "expected `argument` or `local` or `result`"),
+    ("(local", "(lokal", "`lokal` cannot stand here", "expected `argument` or `local` or `result` or `late`"),
     ("-> A[i] }", "-> A[j : j > 2] }", "isl cannot read this as a relation", ""),
     ("-> A[i] }", "-> A[j] : j > 2 }", "the relation is no function", "expected one element for each instance, or `by` with the subscripts"),
     ("value (A.0", "value (A.7", "there is no `A.7`", "expected a read or an argument that is a number: A.0, A.1, n"),
