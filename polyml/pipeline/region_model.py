@@ -45,7 +45,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise
         model, wanted = _with_tests(kernel, types, wanted, runner, problem)
         repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
-        if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+        if pays_tiles(model.scop, model.reductions) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
     with_loops = partial(_with_loops, kernel, types, wanted, runner)
     around, ordered = _loops_around(model, wanted, with_loops)

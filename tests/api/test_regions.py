@@ -223,3 +223,25 @@ def test_a_refused_loop_beside_other_work_warns_once():
     with pytest.warns(polyml.PolymlPerformanceWarning) as warned:
         assert polyml.kernel(exchanged, cache=False)(np.arange(6.0), np.arange(6.0)) == 5
     assert [str(each.message).count("is bound to another array in each iteration") for each in warned] == [1]
+
+
+def last_of_largest(A, k):
+    last = 0
+    for i in range(1, A.shape[0]):
+        if A[i, k[0]] > A[last, k[0]]:
+            last = i
+    return A[last, k[1]], last, A[k[0], 0] * 2
+
+
+@pytest.mark.parametrize("k", [[0, 1], [2, -1], [1, 3], [-4, 0]])
+def test_elements_at_places_that_data_decide_are_results(k):
+    A = np.random.default_rng(0).random((5, 3))
+    kernel = polyml.kernel(last_of_largest, fallback="error", cache=False)
+    try:
+        wanted = last_of_largest(A, np.array(k))
+    except IndexError:
+        with pytest.raises(IndexError):
+            kernel(A, np.array(k))
+        return
+    got = kernel(A, np.array(k))
+    assert got == wanted and list(map(type, got)) == list(map(type, wanted))

@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Protocol
 
+from polyml import polyhedra
 from polyml.dtypes import I64, PYINT, DType
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
@@ -139,17 +140,29 @@ def has_nest_in_loop(statement: Statement) -> bool:
     return any(_is_affine_nest(inner) for loop in loops for inner in statements(loop.body))
 
 
-def pays_tiles(scop: Scop) -> bool:
-    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts,
-    not counted those that it shares with a region. A constant that fills an array needs none.
+def pays_tiles(scop: Scop, sums: Collection[str]) -> bool:
+    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts where
+    it adds up or the innermost loop jumps from row to row. Those that it shares with a region do not count, and a constant that fills an
+    array needs none.
+
+    sums: the assignments that add up, in any order
     """
     regions = [s for s in scop.statements.values() if s.region is not None]
     for statement in scop.statements.values():
-        shared = max((_shared_loops(statement, other) for other in regions), default=0)
-        depth = len(statement.iterators) - shared
-        if statement.region is None and statement.reads and (depth > 2 or depth > max(1, len(statement.write.subscripts))):
+        if statement.region is not None or not statement.reads:
+            continue
+        depth = len(statement.iterators) - max((_shared_loops(statement, other) for other in regions), default=0)
+        repeats = depth > max(1, len(statement.write.subscripts))
+        if depth > 2 or repeats and (statement.name in sums or _jumps(statement)):
             return True
     return False
+
+
+def _jumps(statement: Statement) -> bool:
+    """Returns whether the innermost loop around an assignment moves another subscript of an access than the last one."""
+    innermost = len(statement.iterators) - 1
+    moved = (value for access in (*statement.reads, statement.write) for value in access.subscripts[:-1])
+    return any(innermost in polyhedra.used_iterators(value) for value in moved)
 
 
 def _shared_loops(one: Statement, other: Statement) -> int:

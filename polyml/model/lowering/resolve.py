@@ -48,7 +48,7 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
     irregular = {id(loop) for loop in loops if loop.loc in around.sequential}  # what is not affine
     own = {id(s) for s in statements(kernel.body)}
     while True:
-        builder = _NestBuilder(kernel, aliased, frozenset(irregular), around.divided)
+        builder = _NestBuilder(kernel, aliased, frozenset(irregular) if regions else None, around.divided)
         try:
             return builder.nest()
         except NotAffineError as problem:
@@ -88,13 +88,14 @@ class _Element:
 class _NestBuilder:
     """A _NestBuilder makes the nodes of a nest, statement by statement in source order.
 
-    irregular: the identities of statements that are not affine, which become regions
+    irregular: the identities of statements that are not affine, which become regions; None where there are no regions
     divided: the places of loops around regions of which every statement stays by itself
     refused: the innermost statement for which NotAffineError was raised
     """
 
-    def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int], divided: frozenset[Loc]) -> None:
-        self._kernel, self._aliased, self._irregular, self._divided = kernel, aliased, set(irregular), divided
+    def __init__(self, kernel: syntax.Kernel, aliased: bool, irregular: frozenset[int] | None, divided: frozenset[Loc]) -> None:
+        self._kernel, self._aliased, self._irregular, self._divided = kernel, aliased, set(irregular or ()), divided
+        self._has_regions = irregular is not None
         self._kept: list[tuple[syntax.Stmt, ...]] = []  # blocks that are made here; kept so that their identities stay theirs
         self._cut: list[syntax.Block] = []  # that have lost their first statements; kept so that their identities stay theirs
         self._mentions = mentions(kernel.body)
@@ -452,8 +453,17 @@ class _NestBuilder:
         scalars = self._declared.scalar_names
         if isinstance(value, syntax.Name) and value.name in scalars and not self._values.is_stale(value.name):
             return scalars[value.name]
+        try:
+            made = self._values.value(value)
+        except NotAffineError:
+            if not self._has_regions:
+                raise
+            name = syntax.Name(f"_result.{len(nodes)}", dtype=value.dtype, loc=value.loc or loc)
+            self._mentions[name.name] = 2  # here, and where the result is handed out
+            nodes.append(self._region((syntax.Assign(name, value, loc=name.loc),), _Scope()))
+            return self._declared.scalar(name.name, value.dtype)
         array = self._declared.temporary("result", value.dtype)
-        nodes.append(Assign(array, (), self._values.value(value), False, value.loc or loc))
+        nodes.append(Assign(array, (), made, False, value.loc or loc))
         return array
 
 
