@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import prod
 
 from polyml.errors import NotAffineError, PolymlError, SizesNeeded
@@ -47,7 +47,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
         if pays_tiles(model.scop, model.reductions) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
-    with_loops = partial(_with_loops, kernel, types, wanted, runner)
+    with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
     around, ordered = _loops_around(model, wanted, with_loops)
     if around.sequential and (chunked := _with_chunks(model, wanted, around, runner)) is not None:
         return chunked
@@ -61,7 +61,7 @@ def in_region(
 ) -> Model | None:
     """Returns the model of a kernel with the loops at these places in regions; None where no region has them."""
     try:
-        return modelled(kernel, types, replace(wanted, regions=True, around=LoopsAround(sequential=places)), runner)
+        return _with_loops(kernel, types, replace(wanted, regions=True), runner, LoopsAround(sequential=places))
     except NotAffineError:
         return None
 
