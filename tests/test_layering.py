@@ -66,6 +66,7 @@ LAYERS = (
         "codegen.llvm",
         "codegen.llvm.elementary",
         "codegen.llvm.statements",
+        "codegen.llvm.regions",
         "codegen.llvm.lanes",
         "codegen.llvm.loops",
     ),  # arithmetic below, functions above

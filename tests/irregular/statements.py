@@ -67,7 +67,8 @@ def part(w: Writer) -> None:
         f"{one}:{other}", f"{one}:", f":{other}", f"{one}:{one} + 3", f"{one}:{other}:2", f"{one}::-1", f"{one}:{other}:-2"
     )
     if w.scope.reals and w.chance(0.4):
-        w.emit(f"{w.rng.choice(w.scope.reals)} += {name}[{ends}].sum()")
+        few = f"{one}:{one} + {w.pick('3', '5')}"  # of more than 7 numbers NumPy adds partial sums
+        w.emit(f"{w.rng.choice(w.scope.reals)} += {name}[{few}].sum()")
     else:
         w.emit(w.pick(f"{name}[{ends}] *= 0.5", f"{name}[{ends}] = {bare(real(w, 1))}", f"{name}[{ends}] += {name}[{row(w)}]"))
 

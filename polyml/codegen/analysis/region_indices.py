@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyml.codegen.analysis.region_integers import changed_in, step
+from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.model.core.nest import Integer
@@ -18,6 +19,8 @@ from polyml.model.core.scop import ScalarArg
 
 Moves = Mapping[str, tuple[int, int]]  # by counter, the least and the most that it has moved
 _FAR = 2**40  # beyond constants in indices
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ATTAINED = {"<": -1, "<=": 0, ">": 1, ">=": 0}  # by comparison, what is added to the bound for a value that may be attained
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,84 @@ def loop_indices(loop: syntax.For) -> LoopIndices:
     return LoopIndices(tuple(walk.found), end)
 
 
+@dataclass(frozen=True)
+class Ends:
+    """The Ends of a counter are bounds of its values where an iteration of a `while` loop begins.
+
+    least, most: an expression that the loop does not change, and a constant that is added to it; None for the value before the loop
+    """
+
+    least: tuple[syntax.Expr, int] | None
+    most: tuple[syntax.Expr, int] | None
+
+
+@dataclass(frozen=True)
+class WhileIndex(LoopIndex):
+    """A WhileIndex is an index of an element in a `while` loop.
+
+    ends: the bounds of the counters in it
+    """
+
+    ends: tuple[tuple[str, Ends], ...]
+
+
+def while_indices(loop: syntax.While) -> tuple[WhileIndex, ...]:
+    """Returns the indices of a `while` loop that bounds can be told of; none where there are loops inside of it.
+
+    A counter that only grows is at least what it was before the loop, and one that only shrinks at most that. Its other bound is one
+    of the conditions that hold where the index is used: those of an `and` to its left, or all of them in the body.
+    """
+    if any(isinstance(inner, (syntax.For, syntax.While)) for inner in statements(loop.body)):
+        return ()
+    walk = _IterationWalk(loop)
+    still = dict.fromkeys(walk.counters, (0, 0))
+    moved = walk.block(loop.body, still)
+    changed = changed_in(loop.body)
+    limits: list[tuple[str, str, tuple[syntax.Expr, int]]] = []
+    found: list[WhileIndex] = []
+    for condition in _conjuncts(loop.condition):
+        inside = _IterationWalk(loop)
+        inside.read(condition, still)
+        found += _with_ends(inside.found, moved, limits)
+        limits += _limits(condition, walk.counters, changed)
+    return (*found, *_with_ends(walk.found, moved, limits))
+
+
+def _conjuncts(condition: syntax.Expr) -> tuple[syntax.Expr, ...]:
+    if isinstance(condition, syntax.Logical) and condition.op == "and":
+        return tuple(each for operand in condition.operands for each in _conjuncts(operand))
+    return (condition,)
+
+
+def _limits(condition: syntax.Expr, counters: set[str], changed: set[str]) -> Iterator[tuple[str, str, tuple[syntax.Expr, int]]]:
+    """Yields what a condition says of counters: (name, "<" or ">", the bound that the counter may attain)."""
+    if not isinstance(condition, syntax.Compare):
+        return
+    for op, one, other in (
+        (condition.op, condition.left, condition.right), (_MIRRORED.get(condition.op, ""), condition.right, condition.left),
+    ):  # fmt: skip
+        if op not in _ATTAINED or not isinstance(one, syntax.Name) or one.name not in counters:
+            continue
+        if is_made_of(other, changed) and all(node.dtype in (PYINT, None) for node in traversal.nodes(other)):
+            yield one.name, op[0], (other, _ATTAINED[op])
+
+
+def _with_ends(
+    found: Sequence[LoopIndex], moved: Moves, limits: Sequence[tuple[str, str, tuple[syntax.Expr, int]]]
+) -> list[WhileIndex]:
+    """Returns the indices all of whose counters have two bounds. moved: what an iteration adds to counters"""
+    kept = []
+    for each in found:
+        ends = {}
+        for name, _ in each.moves:
+            above, below = (next((bound for n, op, bound in limits if (n, op) == (name, which)), None) for which in "<>")
+            if (moved[name][0] >= 0 or below is not None) and (moved[name][1] <= 0 or above is not None):
+                ends[name] = Ends(None if moved[name][0] >= 0 else below, None if moved[name][1] <= 0 else above)
+        if len(ends) == len(each.moves):
+            kept.append(WhileIndex(each.element, each.dim, each.moves, tuple(sorted(ends.items()))))
+    return kept
+
+
 class _IterationWalk:
     """An _IterationWalk goes through the statements of an iteration and keeps what counters have moved so far.
 
@@ -64,7 +145,7 @@ class _IterationWalk:
     found: the indices so far
     """
 
-    def __init__(self, loop: syntax.For):
+    def __init__(self, loop: syntax.For | syntax.While):
         self.counters = _counters(loop.body)
         self._changed = changed_in(loop.body) - self.counters
         self.found: list[LoopIndex] = []
@@ -75,11 +156,15 @@ class _IterationWalk:
             moves = self._stmt(stmt, moves)
         return moves
 
+    def read(self, expr: syntax.Expr, moves: Moves) -> None:
+        """Goes through an expression."""
+        for node in traversal.nodes(expr):
+            if isinstance(node, syntax.Subscript) and not node.inside:
+                self._element(node, moves)
+
     def _stmt(self, stmt: syntax.Stmt, moves: Moves) -> Moves:
         for expr in traversal.accessed(stmt):
-            for node in traversal.nodes(expr):
-                if isinstance(node, syntax.Subscript) and not node.inside:
-                    self._element(node, moves)
+            self.read(expr, moves)
         match stmt:
             case syntax.Assign(target=syntax.Name(name=name), value=value) if name in self.counters:
                 moved, (low, high) = step(name, value) or 0, moves[name]

@@ -25,8 +25,8 @@ from polyml.model.core.scop import Region
 from polyml.quasi_affine.affine import Affine
 
 FULL: Interval = (-(2**63), 2**63 - 1)
-_COUNTED = 2**53  # that a counter may move from where it begins
-_SMALL_STEP = 16
+MOST_STEPS = 2**53  # that a counter may move from where it begins
+SMALL_STEP = 16
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 
@@ -179,9 +179,9 @@ class RegionIntegers:
         found += [self.of(value) for value, step in zip(self._values.get(name, ()), steps) if step is None]
         low, high = _hull(found) if found else FULL
         if any(step is not None and step < 0 for step in steps):
-            low -= _COUNTED
+            low -= MOST_STEPS
         if any(step is not None and step > 0 for step in steps):
-            high += _COUNTED
+            high += MOST_STEPS
         self._open.discard(name)
         self._here = here
         own = _of_type(self._types[name])
@@ -201,9 +201,9 @@ def step(name: str, value: Expr) -> int | None:
     """Returns the small constant by which an assigned value differs from the number `name`; None for any other value."""
     match value:
         case syntax.Binary(op="+", left=syntax.Name(name=own), right=syntax.Const(value=int(step))) if own == name:
-            return step if abs(step) <= _SMALL_STEP and value.dtype == PYINT else None
+            return step if abs(step) <= SMALL_STEP and value.dtype == PYINT else None
         case syntax.Binary(op="-", left=syntax.Name(name=own), right=syntax.Const(value=int(step))) if own == name:
-            return -step if abs(step) <= _SMALL_STEP and value.dtype == PYINT else None
+            return -step if abs(step) <= SMALL_STEP and value.dtype == PYINT else None
     return None
 
 

@@ -9,6 +9,7 @@ from math import prod
 from typing import Protocol
 
 from polyml.codegen.analysis.access_conflicts import ConflictTest
+from polyml.codegen.analysis.counters import counters
 from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, LeavesRange, Ranges
 from polyml.codegen.costs.expression_costs import once_per_call
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
@@ -90,6 +91,7 @@ class Module:
         self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
         self.has_regions = self.scop.has_regions
+        self.counters = counters(self.scop)
         self.once = frozenset[int]().union(*(once_per_call(statement.value) for statement in self.scop.statements.values()))
 
     def failure(self, place: Failure) -> int:
@@ -132,6 +134,7 @@ class Addresses:
     jams, path: the Jams (loops whose iterations run together) around that code; the loops and guards around it, outermost first.
     slots_pointer, overflow: the addresses of the call's words (`SlotMap`) and of a flag, set if a Python int leaves 64 bits.
     once: the block that the values are computed in that are the same in the whole call; None where the program has none.
+    rough: whether LLVM's passes have to optimise the function: it has regions, or checks of Python ints in loops, which they move.
     """
 
     thread = "0"  # the number of the thread that runs this function
@@ -150,6 +153,7 @@ class Addresses:
         self.jams = JamStack()
         self.path: list[Loop | Guard] = []
         self.once: BasicBlock | None = None
+        self.rough = module.has_regions
         self.restarts = False  # whether an error where the code is ends the call so that plain Python runs it again
 
     def acquired(self, size_bytes: str) -> str:

@@ -51,7 +51,7 @@ class Body(ElementAccess):
         text = self.fn.text()
         effort = len(text) * (UNOPTIMIZED_EFFORT if self.fn.attributes == UNOPTIMIZED else 1.0)
         runs = {block.label: frozenset(block.runs) for block in self.fn.blocks if block.runs}
-        self.module.units.append(Unit(self.name, text, self.declared, effort, runs, self.module.has_regions))
+        self.module.units.append(Unit(self.name, text, self.declared, effort, runs, self.rough))
         self.module.finished(self.module.units[-1])
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:

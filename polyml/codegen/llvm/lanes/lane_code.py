@@ -19,10 +19,10 @@ from polyml.codegen.llvm.addresses import LoopScope
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.lanes.lane_values import LaneGroup, LaneValues
+from polyml.codegen.llvm.regions.region_code import RegionEmitter, sum_of
+from polyml.codegen.llvm.regions.statement_blocks import StatementBlocks
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
-from polyml.codegen.llvm.statements.region_code import RegionEmitter, sum_of
-from polyml.codegen.llvm.statements.statement_blocks import StatementBlocks
 from polyml.dtypes import BOOL, PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left

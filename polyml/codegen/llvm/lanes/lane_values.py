@@ -17,10 +17,10 @@ from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.lanes.lane_checks import LaneChecks
 from polyml.codegen.llvm.lanes.masks import Masks
+from polyml.codegen.llvm.regions.region_values import RegionValues
 from polyml.codegen.llvm.ssa_value import SsaValue, literal, name_suffix, register_type, vector_type
 from polyml.codegen.llvm.statements.expressions import Operands, Term
 from polyml.codegen.llvm.statements.locations import AccessLocations
-from polyml.codegen.llvm.statements.region_values import RegionValues
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.core.nest import Integer

@@ -284,7 +284,7 @@ class _LoopEmitter:
         vectors: the last vector of each row of an array that is read at several offsets; it is carried too.
         """
         body, fn, node = self._body, self._fn, self._node
-        if body.module.has_regions:  # LLVM's passes run, which make lanes of loops whose variable they understand
+        if body.rough:  # LLVM's passes run, which make lanes of loops whose variable they understand
             fn.do(f"{following} = add nsw i64 {counter}, {node.step}")
         else:  # an empty inline assembly keeps LLVM from rewriting induction variables, which takes a third of its time for no gain
             fn.do(f'{following} = call i64 asm "", "=r,0"(i64 {fn.emit(f"add i64 {counter}, {node.step}")})')

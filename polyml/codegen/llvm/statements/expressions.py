@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard, cast
 
+from polyml.codegen.analysis.counters import counted
+from polyml.codegen.ir.program import Loop
 from polyml.codegen.llvm import elementary, numpy_functions
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
@@ -111,6 +113,9 @@ class ExpressionEmitter:
         if isinstance(e, syntax.Unary):
             return self._unary(e, self.value(e.operand, operands))
         if isinstance(e, syntax.Binary):
+            self._body.rough |= e.dtype == PYINT and any(isinstance(node, Loop) for node in self._body.path)
+            if counted(e, lambda number: operands.instance.statement.reads[number].array, self._body.module.counters):
+                return math.plain(e.op, *math.broadcast(self.value(e.left, operands), self.value(e.right, operands)))
             return self._binary(e.op, _type_of(e), self.value(e.left, operands), self.value(e.right, operands))
         if isinstance(e, syntax.Compare):
             return math.compare(e.op, self.value(e.left, operands), self.value(e.right, operands))

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from polyml.codegen.ir.program import Instance, Jam, Loop, Unroll, instances
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.lanes.lane_code import LaneEmitter
+from polyml.codegen.llvm.regions.region_code import RegionEmitter
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.dot_products import DotProducts
 from polyml.codegen.llvm.statements.expressions import ExpressionEmitter, Operands
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.codegen.llvm.statements.loop_elements import LoopElements
 from polyml.codegen.llvm.statements.prefix_sums import PrefixSums
-from polyml.codegen.llvm.statements.region_code import RegionEmitter
 from polyml.dtypes import BOOL
 from polyml.frontend import syntax
 from polyml.model.core.scop import Statement

@@ -6,42 +6,25 @@ forms: where all its indices are known to be those of elements before it begins,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from polyml.codegen.analysis.integer_ranges import Interval
 from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, BlockIndex, Dimension, block_indices, invariant_indices, totals
-from polyml.codegen.analysis.region_indices import LoopIndex, Moves, constant_factor, loop_indices, others_in
+from polyml.codegen.analysis.region_indices import loop_indices, while_indices
 from polyml.codegen.analysis.region_integers import changed_in
 from polyml.codegen.analysis.region_streams import streams
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.regions.loop_tests import LoopTests, Run
+from polyml.codegen.llvm.regions.region_values import RegionValues
+from polyml.codegen.llvm.regions.statement_blocks import StatementBlocks
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
-from polyml.codegen.llvm.statements.region_values import RegionValues
-from polyml.codegen.llvm.statements.statement_blocks import StatementBlocks
 from polyml.dtypes import PYINT
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.model.core.scop import Statement, raise_failure
-
-_FAR = 2**56  # beyond the bounds of loops whose indices are tested before they begin
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A _Run is what a loop's first value and its end say, as SSA names.
-
-    some: whether there are iterations
-    length: how many there are, if there are some
-    count: how many there are
-    """
-
-    start: str
-    stop: str
-    some: str
-    length: str
-    count: str
 
 
 class RegionEmitter(StatementBlocks):
@@ -55,6 +38,8 @@ class RegionEmitter(StatementBlocks):
         self._region = region
         self._values = RegionValues(body, locations, statement, region, node)
         self._integers = self._values.integers
+        self._tests = LoopTests(body, self._values)
+        self._numbers = {name for name, _ in region.numbers}
         self._sides: list[Mapping[str, Interval]] = []  # what is known where the sides of a branch end
         self._ends: dict[str, BasicBlock] = {}
         self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
@@ -67,6 +52,23 @@ class RegionEmitter(StatementBlocks):
             self._block(self._region.body)
         self._body.restarts = before
         self._body.math.forget()
+
+    @contextmanager
+    def _branched(self) -> Iterator[None]:
+        """Goes through code that begins here, after which other code begins here too."""
+        with self._integers.branch(), self._values.tested.branch():
+            yield
+
+    def _forget(self, names: set[str]) -> None:
+        """Tells that numbers and elements may have other values from here on."""
+        self._integers.forget(names)
+        self._forget_tested(names)
+
+    def _forget_tested(self, names: set[str]) -> None:
+        """Tells that indices made of numbers and elements may have to be tested again."""
+        self._values.tested.forget(names)
+        if self._body.module.arguments.aliased and not names.issubset(self._numbers):
+            self._values.tested.forget_elements()
 
     def _block(self, body: Sequence[syntax.Stmt]) -> None:
         for stmt in body:
@@ -85,9 +87,9 @@ class RegionEmitter(StatementBlocks):
             case syntax.Block():
                 end = self._fn.block("end")
                 outer, self._ends = self._ends, {**self._ends, stmt.label: end}
-                with self._integers.branch():
+                with self._branched():
                     self._block(stmt.body)
-                self._integers.forget(changed_in(stmt.body))
+                self._forget(changed_in(stmt.body))
                 self._ends = outer
                 self._go(end)
             case syntax.Raise():
@@ -110,9 +112,11 @@ class RegionEmitter(StatementBlocks):
             case syntax.Assign(syntax.Name(name=name)) if stmt.value.dtype == PYINT:
                 interval = self._integers.of(stmt.value)
                 self._values.assign(stmt.target, self._values.of(stmt.value))
+                self._forget({name})
                 self._integers.assigned(name, interval)
             case _:
                 self._values.assign(stmt.target, sum_of(self._body, self._values, stmt) or self._values.of(stmt.value))
+                self._forget({traversal.named(stmt.target)})
 
     def _add_terms(self, stmt: syntax.For) -> None:
         """Emits the addition of what several iterations add to numbers, in pairs, so that the iterations do not wait for each other."""
@@ -132,28 +136,48 @@ class RegionEmitter(StatementBlocks):
             case (syntax.Assign(syntax.Name() as target, one),), (syntax.Assign(syntax.Name() as same, other),):
                 if target == same and all(map(self._values.is_chosen_cheaply, (one, other))):
                     self._values.assign(target, self._values.chosen(test, one, other))
-                    self._integers.forget({target.name})
+                    self._forget({target.name})
                     return
         outer, self._sides = self._sides, []
         self._branch(test.ssa, stmt)
         self._integers.joined(self._sides)
+        self._forget_tested(changed_in((stmt,)))
         self._sides = outer
 
     def _side(self, stmt: syntax.If, is_then: bool) -> None:
         body = stmt.then if is_then else stmt.orelse
         goes_on = not (body and isinstance(body[-1], (syntax.Leave, syntax.Raise)))
-        with self._integers.branch(self._sides if goes_on else None):
+        with self._integers.branch(self._sides if goes_on else None), self._values.tested.branch():
             self._integers.holds(stmt.condition, is_then)
             self._block(body)
 
     def _while(self, stmt: syntax.While) -> None:
+        known = self._values.safe
+        indices = [each for each in while_indices(stmt) if (id(each.element), each.dim) not in known]
+        if not indices:
+            self._while_loop(stmt)
+            return
+        inside = self._tests.all_inside_while(indices)
+        fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
+        self._fn.branch(inside, fast, slow)
+        for block, safe in ((fast, known | {(id(each.element), each.dim) for each in indices}), (slow, known)):
+            self._begin(block)
+            self._values.safe = safe
+            with self._branched():
+                self._while_loop(stmt)
+            self._fn.jump(after)
+        self._begin(after)
+        self._forget(changed_in(stmt.body))
+        self._integers.holds(stmt.condition, False)
+
+    def _while_loop(self, stmt: syntax.While) -> None:
         test, body, after = self._fn.block("test"), self._fn.block("body"), self._fn.block("after")
         self._go(test)
-        self._integers.forget(changed_in(stmt.body))
+        self._forget(changed_in(stmt.body))
         condition = self._body.math.truth(self._values.of(stmt.condition))
         self._fn.branch(condition.ssa, body, after)
         self._begin(body)
-        with self._integers.branch():
+        with self._branched():
             self._integers.holds(stmt.condition)
             self._block(stmt.body)
         self._fn.jump(test)
@@ -162,7 +186,12 @@ class RegionEmitter(StatementBlocks):
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self._values.of(stmt.start).ssa, self._values.of(stmt.stop).ssa
-        self._integers.forget(changed_in((stmt,)))
+        self._forget(changed_in((stmt,)))
+        with self._values.tested.branch():
+            self._for_between(stmt, start, stop)
+
+    def _for_between(self, stmt: syntax.For, start: str, stop: str) -> None:
+        """Emits a loop. start, stop: the SSA names of its ends"""
         run, known = self._run(start, stop, stmt.step), self._values.safe
         found = loop_indices(stmt)
         indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
@@ -172,15 +201,16 @@ class RegionEmitter(StatementBlocks):
             self._fetch_ahead(stmt, start)
             self._loop(stmt, start, run.count, self._blocks(stmt, start, run.count))
             return
-        inside = self._all_inside(stmt, run, indices, found.counters)
+        inside = self._tests.all_inside(stmt, run, indices, found.counters)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
         self._fn.branch(inside, fast, slow)
         self._begin(fast)
         self._values.safe = safe
-        if fixed:
-            self._fix(fixed, slow)
-        self._fetch_ahead(stmt, start)
-        self._loop(stmt, start, run.length, self._blocks(stmt, start, run.length))
+        with self._values.tested.branch():
+            if fixed:
+                self._fix(fixed, slow)
+            self._fetch_ahead(stmt, start)
+            self._loop(stmt, start, run.length, self._blocks(stmt, start, run.length))
         self._fn.jump(after)
         self._begin(slow)
         self._values.safe, self._values.fixed = known, {}
@@ -202,7 +232,7 @@ class RegionEmitter(StatementBlocks):
         fn, total, fixed = self._fn, "", {}
         for each in indices:
             value = self._values.of(each.value).ssa
-            inside = fn.emit(f"icmp ult i64 {value}, {self._extent(each.element, each.dim)}")
+            inside = fn.emit(f"icmp ult i64 {value}, {self._tests.extent(each.element, each.dim)}")
             total = fn.emit(f"and i1 {total}, {inside}") if total else inside
             fixed[id(each.element), each.dim] = value
         fine = fn.block("fixed")
@@ -210,7 +240,7 @@ class RegionEmitter(StatementBlocks):
         self._begin(fine)
         self._values.safe, self._values.fixed = self._values.safe | fixed.keys(), fixed
 
-    def _run(self, start: str, stop: str, step: int) -> _Run:
+    def _run(self, start: str, stop: str, step: int) -> Run:
         """Emits the number of iterations of a loop."""
         fn = self._fn
         low, high = (start, stop) if step > 0 else (stop, start)
@@ -219,7 +249,7 @@ class RegionEmitter(StatementBlocks):
         if abs(step) > 1:  # rounded up, without a sum that may leave 64 bits
             last = fn.emit(f"udiv i64 {fn.emit(f'sub i64 {length}, 1')}, {abs(step)}")
             length = fn.emit(f"add i64 {last}, 1")
-        return _Run(start, stop, some, length, fn.emit(f"select i1 {some}, i64 {length}, i64 0"))
+        return Run(start, stop, some, length, fn.emit(f"select i1 {some}, i64 {length}, i64 0"))
 
     def _blocks(self, stmt: syntax.For, start: str, count: str) -> str:
         """Emits the iterations of a loop that run several at once, and returns the number of the first one that is left."""
@@ -237,7 +267,7 @@ class RegionEmitter(StatementBlocks):
         total = ""
         for step in steps:
             self._set_variable(stmt, start, step)
-            for value, extent in dict.fromkeys((each.value, self._extent(each.element, each.dim)) for each in indices):
+            for value, extent in dict.fromkeys((each.value, self._tests.extent(each.element, each.dim)) for each in indices):
                 inside = fn.emit(f"icmp ult i64 {self._values.of(value).ssa}, {extent}")
                 total = fn.emit(f"and i1 {total}, {inside}") if total else inside
         tested = fn.current
@@ -246,7 +276,7 @@ class RegionEmitter(StatementBlocks):
         self._values.safe = outer | {(id(each.element), each.dim) for each in indices}
         self._terms = {name: [] for name in totals(stmt)}
         self._fetch_ahead(stmt, fn.emit(f"add i64 {start}, {number}"))
-        with self._integers.branch():
+        with self._branched():
             for step in steps:
                 self._set_variable(stmt, start, step)
                 self._block(stmt.body)
@@ -271,10 +301,7 @@ class RegionEmitter(StatementBlocks):
         moved = number if stmt.step == 1 else self._fn.emit(f"mul i64 {number}, {stmt.step}")
         value = self._fn.emit(f"add i64 {start}, {moved}")
         self._values.assign(syntax.Name(stmt.var, dtype=PYINT), SsaValue(value, PYINT))
-        self._integers.forget({stmt.var})
-
-    def _extent(self, element: syntax.Subscript, dim: int) -> str:
-        return self._body.integer(self._body.module.table.affine(self._body.scop.arrays[element.array].shape[dim]))
+        self._forget({stmt.var})
 
     def _loop(self, stmt: syntax.For, start: str, count: str, first: str) -> None:
         """Emits the iterations of a loop one by one. first: the number of the first one of them"""
@@ -286,77 +313,12 @@ class RegionEmitter(StatementBlocks):
         fn.branch(fn.emit(f"icmp ult i64 {number}, {count}"), body, after)
         self._begin(body)
         self._set_variable(stmt, start, number)
-        with self._integers.branch():
+        with self._branched():
             self._block(stmt.body)
         following = fn.emit(f"add nuw i64 {number}, 1")
         fn.jump(head)
         head.phis.append(f"{number} = phi i64 [ {first}, %{before.label} ], [ {following}, %{fn.current.label} ]")
         self._begin(after)
-
-    # -- indices that are known to be inside before a loop begins ----------------------------------------------------
-
-    def _all_inside(self, stmt: syntax.For, run: _Run, indices: Sequence[LoopIndex], counters: Moves) -> str:
-        """Emits whether a loop has iterations and the indices are those of elements in all of them, and returns the SSA name of an i1.
-
-        counters: by counter, the least and the most that one iteration adds
-        """
-        fn = self._fn
-        before = fn.emit(f"sub i64 {run.length}, 1")
-        last = fn.emit(f"add i64 {run.start}, {fn.emit(f'mul i64 {before}, {stmt.step}')}")
-        ends: dict[str, tuple[str, str]] = {stmt.var: (run.start, last) if stmt.step > 0 else (last, run.start)}
-        near = [run.start, run.stop]
-        for name in sorted({name for each in indices for name, _ in each.moves}):
-            begin = self._values.number(name).ssa
-            moved = (fn.emit(f"mul i64 {before}, {most}") for most in (min(counters[name][0], 0), max(counters[name][1], 0)))
-            least, most = (fn.emit(f"add i64 {begin}, {each}") for each in moved)
-            ends[name] = least, most
-            near += [least, most]
-        extents: dict[tuple, dict[str, None]] = {}  # by index, of all arrays that have it
-        for each in indices:
-            extents.setdefault((each.index, each.moves), {})[self._extent(each.element, each.dim)] = None
-        total = run.some
-        for value in near:
-            total = fn.emit(f"and i1 {total}, {self._is_near(value)}")
-        for (index, moves), of_extent in extents.items():
-            for leaf in others_in(index, {*ends}):
-                total = fn.emit(f"and i1 {total}, {self._is_near(self._values.of(leaf).ssa)}")
-            low, high = self._range(index, ends, dict(moves))
-            total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp sge i64 {low}, 0')}")
-            total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp slt i64 {high}, {self._least([*of_extent])}')}")
-        return total
-
-    def _least(self, values: Sequence[str]) -> str:
-        """Emits the least of several numbers, and returns its SSA name."""
-        least, *others = values
-        for value in others:
-            self._body.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-            least = self._fn.emit(f"call i64 @llvm.smin.i64(i64 {least}, i64 {value})")
-        return least
-
-    def _is_near(self, value: str) -> str:
-        """Emits whether a number is so small that indices made of it stay within 64 bits, and returns the SSA name of an i1."""
-        return self._fn.emit(f"icmp ult i64 {self._fn.emit(f'add i64 {value}, {_FAR}')}, {2 * _FAR}")
-
-    def _range(self, index: syntax.Expr, ends: Mapping[str, tuple[str, str]], moves: Moves) -> tuple[str, str]:
-        """Emits bounds of an index, and returns them.
-
-        ends: the least and the greatest value of the numbers that a loop changes, where an iteration begins
-        moves: what counters have moved since then
-        """
-        match index:
-            case syntax.Name(name=name) if name in ends:
-                (least, most), (down, up) = ends[name], moves.get(name, (0, 0))
-                return self._fn.emit(f"add i64 {least}, {down}"), self._fn.emit(f"add i64 {most}, {up}")
-            case syntax.Binary(op="*"):
-                factor, other = constant_factor(index)
-                bounds = [self._fn.emit(f"mul i64 {bound}, {factor}") for bound in self._range(other, ends, moves)]
-                return (bounds[0], bounds[1]) if factor >= 0 else (bounds[1], bounds[0])
-            case syntax.Binary(op=op, left=left, right=right):
-                (a, b), (c, d) = self._range(left, ends, moves), self._range(right, ends, moves)
-                name, low, high = ("add", c, d) if op == "+" else ("sub", d, c)
-                return self._fn.emit(f"{name} i64 {a}, {low}"), self._fn.emit(f"{name} i64 {b}, {high}")
-        value = self._values.of(index).ssa
-        return value, value
 
 
 def is_sum(body: ElementAccess, stmt: syntax.Assign) -> bool:

@@ -10,6 +10,7 @@ from polyml.codegen.analysis.region_integers import FULL, RegionIntegers, linear
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.regions.tested_indices import TestedIndices
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, memory_type, register_type
 from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
@@ -36,6 +37,9 @@ class _Checks(CheckedIntegers):
         fn, answer = self._body.fn, str(int(status))
         for condition in self._conditions:
             happened = self._body.math.logical("and", happened, condition)
+        if self._conditions:  # LLVM would branch on the condition, and what is seldom foreseen costs more than both values
+            opaque = fn.emit(f'call i8 asm "", "=r,0"(i8 {fn.emit(f"zext i1 {happened.ssa} to i8")})')
+            happened = SsaValue(fn.emit(f"icmp ne i8 {opaque}, 0"), BOOL)
         wrong, fine = fn.block("wrong"), fn.block("fine")
         fn.branch(happened.ssa, wrong, fine)
         fn.current = wrong
@@ -51,6 +55,7 @@ class RegionValues(ExpressionEmitter):
 
     safe: the indices that are known to be those of elements, counted from 0
     fixed: those of them that do not change in the loop around, with their SSA names
+    tested: the indices that were tested before
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, statement: Statement, region: Region, node: Instance):
@@ -66,6 +71,7 @@ class RegionValues(ExpressionEmitter):
         self._types = dict(region.numbers)
         self.safe: frozenset[Dimension] = frozenset()
         self.fixed: dict[Dimension, str] = {}
+        self.tested = TestedIndices()
         self._given: Mapping[str, SsaValue] = {}  # numbers that have other values than in memory
 
     def _kind(self, name: str, dtype: DType) -> str:
@@ -184,7 +190,12 @@ class RegionValues(ExpressionEmitter):
             return self.fixed[id(e), dim]
         if e.inside or (id(e), dim) in self.safe:
             return self.unchecked(index)
-        return self._tested(index, body.integer(extent), body.scop.failure(e, dim))
+        size = body.integer(extent)
+        found = self.tested.position(index, size)
+        if found is None:
+            found = self._tested(index, size, body.scop.failure(e, dim))
+            self.tested.add(index, size, found)
+        return found
 
     def _tested(self, index: syntax.Expr, size: str, failure: Failure) -> str:
         """Emits an index with a test that a dimension of this size has it, and returns it counted from 0.
@@ -249,6 +260,8 @@ class RegionValues(ExpressionEmitter):
         test = math.truth(self.of(e.condition))
         if self.is_plain(e.then) and self.is_plain(e.orelse):
             return math.select(test, self.of(e.then), self.of(e.orelse))
+        if self.is_chosen_cheaply(e.then) and self.is_chosen_cheaply(e.orelse):
+            return self.chosen(test, e.then, e.orelse)
         return self._branches(test, lambda: self.of(e.then), lambda: self.of(e.orelse))
 
     def _branches(self, test: SsaValue, then: Callable[[], SsaValue], orelse: Callable[[], SsaValue]) -> SsaValue:
@@ -259,7 +272,8 @@ class RegionValues(ExpressionEmitter):
         for block, side in zip(blocks, (then, orelse)):
             fn.current = block
             self._body.math.forget()
-            value = side()
+            with self.tested.branch():
+                value = side()
             ends.append((value, fn.current))
         after = fn.block("after")
         for _, block in ends:

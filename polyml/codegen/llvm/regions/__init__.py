@@ -1,0 +1,1 @@
+"""Regions -> instructions: their statements become blocks, and their indices are tested."""
