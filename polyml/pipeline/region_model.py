@@ -23,6 +23,7 @@ from polyml.schedule.affine.source_threads import (
     OrderedLoop,
     in_order,
     is_every_region_threaded,
+    loops_around_threads,
     sequential_loops,
     short_iterations,
 )
@@ -44,14 +45,16 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         if isinstance(problem, SizesNeeded) and not wanted.general:
             raise
         model, wanted = _with_tests(kernel, types, wanted, runner, problem)
+        with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
+        around, ordered = _loops_around(model, wanted, with_loops)
+        if around.divided:
+            model = with_loops(around)
         repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
-        if pays_tiles(model.scop, model.reductions) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+        if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
-    with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
-    around, ordered = _loops_around(model, wanted, with_loops)
     if around.sequential and (chunked := _with_chunks(model, wanted, around, runner)) is not None:
         return chunked
-    model = with_loops(around) if around.sequential or around.divided else model
+    model = with_loops(around) if around.sequential else model
     model = _with_strips(model, replace(wanted, around=around), runner) or model
     return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=repeats)
 
@@ -123,7 +126,7 @@ def _loops_around(
             parts = with_loops(LoopsAround(divided=places))
         except NotAffineError:  # of what affects one region alone
             parts = model
-        left = _sequential(parts, wanted)
+        left = _sequential(parts, wanted) - loops_around_threads(parts.scop, _known(parts, wanted))
         if not places <= left:
             places, divided, model = left, places - left, parts
     return LoopsAround(places, divided), in_order(model.scop, places, is_known=not (model.unknown or wanted.aliased))
@@ -131,7 +134,12 @@ def _loops_around(
 
 def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:
     """Returns the places of loops around regions of which no loop may go to threads."""
-    return sequential_loops(model.scop, None if model.unknown or wanted.aliased else model.dependences)
+    return sequential_loops(model.scop, _known(model, wanted))
+
+
+def _known(model: Model, wanted: ModelRequest) -> Dependences | None:
+    """Returns the dependences of a model; None where arrays may be the same, or data decide what accesses may meet."""
+    return None if model.unknown or wanted.aliased else model.dependences
 
 
 def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner: PassRunner) -> Model | None:

@@ -270,7 +270,8 @@ class KernelEmitter(Body):
         if not self.module.threads:
             return False
         fn, enough = self.fn, self._is_enough(node)
-        if enough == "true" or not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
+        is_inside = any(isinstance(n, Loop) for n in self.path)
+        if enough == "true" or not is_inside or not is_short(self.module.program, node):
             self._outline(node, enough)
             self.math.forget()
             return True

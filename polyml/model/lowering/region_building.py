@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Protocol
@@ -140,12 +140,10 @@ def has_nest_in_loop(statement: Statement) -> bool:
     return any(_is_affine_nest(inner) for loop in loops for inner in statements(loop.body))
 
 
-def pays_tiles(scop: Scop, sums: Collection[str]) -> bool:
+def pays_tiles(scop: Scop) -> bool:
     """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts where
-    it adds up or the innermost loop jumps from row to row. Those that it shares with a region do not count, and a constant that fills an
-    array needs none.
-
-    sums: the assignments that add up, in any order
+    the innermost loop jumps from row to row. Those that it shares with a region do not count, and a constant that fills an array needs
+    none.
     """
     regions = [s for s in scop.statements.values() if s.region is not None]
     for statement in scop.statements.values():
@@ -153,7 +151,7 @@ def pays_tiles(scop: Scop, sums: Collection[str]) -> bool:
             continue
         depth = len(statement.iterators) - max((_shared_loops(statement, other) for other in regions), default=0)
         repeats = depth > max(1, len(statement.write.subscripts))
-        if depth > 2 or repeats and (statement.name in sums or _jumps(statement)):
+        if depth > 2 or repeats and _jumps(statement):
             return True
     return False
 

@@ -85,6 +85,16 @@ def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[L
     return frozenset(place for place in places if place is not None)
 
 
+def loops_around_threads(scop: Scop, dependences: Dependences | None) -> frozenset[Loc]:
+    """Returns the places of loops around assignments that loops inside of them may run on threads.
+
+    dependences: None where they are not known
+    """
+    threaded = frozenset() if dependences is None else _threaded(scop, dependences)
+    found = (loop for name in threaded if scop.statements[name].region is None for loop in scop.statements[name].loops)
+    return frozenset(loop for loop in found if loop is not None)
+
+
 def short_iterations(scop: Scop, places: Collection[Loc]) -> frozenset[Loc]:
     """Returns those of the places of outermost loops whose iterations are regions without loops, and nothing else."""
     inside: dict[Loc, list[Statement]] = {}

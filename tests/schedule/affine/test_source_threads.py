@@ -9,7 +9,7 @@ from polyml.frontend.syntax import ArrayType
 from polyml.model.core.dependence import dependences
 from polyml.model.lowering.region_building import LoopsAround
 from polyml.polyhedra import set_names
-from polyml.schedule.affine.source_threads import sequential_loops, with_threads
+from polyml.schedule.affine.source_threads import loops_around_threads, sequential_loops, with_threads
 from polyml.schedule.legality.check import parallel_bands
 from tests.model.modelling import MATRIX, VECTOR, model
 
@@ -141,6 +141,37 @@ def test_steps_are_compiled_whole_and_compute_what_python_does():
             steps(*plain)
             assert kernel.explain().count("its iterations go to threads") == 2
             assert all(np.allclose(a, b, rtol=0 if fp == "strict" else 1e-12, atol=0) for a, b in zip(own, plain))
+
+
+def eliminated(A, pivots):
+    for k in range(A.shape[0]):
+        p = k
+        for i in range(k + 1, A.shape[0]):
+            if abs(A[i, k]) > abs(A[p, k]):
+                p = i
+        pivots[k] = p
+        for j in range(A.shape[0]):
+            A[k, j], A[p, j] = A[p, j], A[k, j]
+        for i in range(k + 1, A.shape[0]):
+            A[i, k] /= A[k, k]
+            for j in range(k + 1, A.shape[0]):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+def test_a_loop_stays_affine_where_assignments_beside_its_regions_have_loops_for_threads():
+    [whole] = [s for s in model(eliminated, MATRIX, INDICES, regions=True).statements.values() if s.region is not None]
+    scop = model(eliminated, MATRIX, INDICES, regions=True, around=LoopsAround(divided=frozenset(whole.loops)))
+    assert loops_around_threads(scop, dependences(scop)) == {*whole.loops, *scop.statements[[*scop.statements][-1]].loops}
+    assert not loops_around_threads(scop, None)
+    rng = np.random.default_rng(0)
+    matrix = rng.random((90, 90))
+    for threads in (1, 2):
+        own, plain = (matrix.copy(), np.zeros(90, int)), (matrix.copy(), np.zeros(90, int))
+        kernel = polyml.kernel(eliminated, fallback="error", threads=threads, fp="strict", cache=False)
+        kernel(*own)
+        eliminated(*plain)
+        assert all(map(np.array_equal, own, plain))
+        assert "for c2 in range(c0 + 1, A_0)" in str(kernel.inspect_ast(*own))
 
 
 def scattered_rows(ptr, col, other, data, y):

@@ -16,10 +16,14 @@ def is_short(program: Program, node: Loop) -> bool:
     """Returns whether a parallel loop counts as short. Such a loop is divided into several chunks per thread, and inside another
     loop it has a second version that runs without threads where there is little work.
 
-    It counts as short if its chunks may be equal (`Loop.last`), loops inside are nested at most two deep, and no thread has arrays
-    or partial results of its own.
+    It counts as short if its chunks may be equal (`Loop.last`) or it stands beside regions, loops inside are nested at most two deep,
+    and no thread has arrays or partial results of its own.
     """
-    if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
+    if (
+        not (node.last or program.scop.has_regions)
+        or node.private
+        or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH
+    ):
         return False
     return not any(program.thread in e.names for instance in instances(node.body) for e in instance.point)
 
