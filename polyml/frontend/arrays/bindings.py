@@ -1,13 +1,17 @@
-"""Which names a kernel binds, how often, and which of its arguments it never changes."""
+"""Which names a kernel binds, how often, which of its arguments it never changes, and which new arrays hold truth values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
+import numpy as np
+
+from polyml.dtypes import BOOL, DType
 from polyml.frontend import syntax
+from polyml.frontend.arrays.views import is_truth
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.parsing.functions.inlining import changes
-from polyml.frontend.syntax import Stmt
+from polyml.frontend.syntax import Expr, Stmt
 
 
 def bound(body: Sequence[Stmt]) -> list[str]:
@@ -31,3 +35,16 @@ def unchanged(kernel: syntax.Kernel, aliased: bool) -> set[str]:
     """Returns the parameters that are arrays, if any, which the kernel never changes. aliased: whether they may share memory"""
     found = {param.name for param in kernel.params if not changes(kernel.body, {param.name})}
     return set() if aliased and len(found) < len(kernel.params) else found
+
+
+def holds_truths(element: Expr | syntax.TypeOf | syntax.Like | DType | None, truths: Set[str]) -> bool:
+    """Returns whether the elements of a new array are certainly truth values of NumPy.
+
+    element: their type, or the number that all of them get
+    truths: the names of the arrays of bool
+    """
+    if isinstance(element, syntax.TypeOf):
+        return element.function == "truth" or not element.function and is_truth(element.of, truths)
+    if isinstance(element, syntax.Const):
+        return isinstance(element.value, (bool, np.bool_))
+    return element == BOOL or isinstance(element, Expr) and is_truth(element, truths)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.bindings import bound, bound_once, unchanged
+from polyml.frontend.arrays.bindings import bound, bound_once, holds_truths, unchanged
 from polyml.frontend.arrays.half_precision import may_have_halves
 from polyml.frontend.arrays.selecting import rooms
 from polyml.frontend.arrays.shapes import Extent, Linear
@@ -488,7 +488,7 @@ class LoopBuilder(ABC):
             sizes = tuple(self._allocated_extent(extent).expr for extent in shape)
             self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
             self._storage[name] = stored(name, shape)
-        if isinstance(element, syntax.TypeOf) and not element.function and is_truth(element.of, self.truths):
+        if holds_truths(element, self.truths):
             self.truths.add(name)
         return name
 

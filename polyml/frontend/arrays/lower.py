@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays import buffer_swaps, indexed_assignment, masked_assignment, rebinding
+from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, masked_assignment, rebinding
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.selecting import places
@@ -361,11 +361,11 @@ class Lowering(LoopBuilder):
         if isinstance(like, syntax.Like):
             like = syntax.TypeOf(self.array(like.array, like.loc).sample, loc=like.loc)
         elif isinstance(like, syntax.TypeOf) and isinstance(like.of, syntax.Function):
-            values = map(self.value, like.of.args)
-            samples = [value.sample if isinstance(value, Elements) else value for value in values]
+            samples = [v.sample if isinstance(v, Elements) else v for v in map(self.value, like.of.args)]
             like = syntax.TypeOf(self.promoted(samples, like.loc), loc=like.loc)
         fill = None if stmt.fill is None else self.number(stmt.fill)
         extents = tuple(map(self.new_extent, shape))
+        self.truths |= {stmt.name} if bindings.holds_truths(fill if like is None else like, self.truths) else set()
         if not any(map(self.is_counted, extents)):
             self.out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
             self.arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from polyml.dtypes import BOOL
 from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
@@ -397,6 +398,4 @@ def is_truth(expr: Expr, truths: Set[str]) -> bool:
             return is_truth(left, truths) and is_truth(right, truths)
         case syntax.Call(function=function):
             return function in (*TESTS, *COMPARISONS) or function.startswith("logical_")
-        case syntax.Subscript(array=array):
-            return array in truths
-    return False
+    return isinstance(expr, syntax.Subscript) and expr.array in truths or isinstance(expr, syntax.Cast) and expr.to == BOOL

@@ -88,6 +88,22 @@ def changed(x):
     return first, x[m]
 
 
+def of_an_allocated_mask(x, n):
+    m = np.zeros(x.shape[0], dtype=bool)
+    for i in range(0, x.shape[0], 2):
+        m[i] = x[i] > n
+    every, none, like = np.full(x.shape[0], True), np.zeros_like(m), np.ones_like(x, dtype=np.bool_)
+    every[1:] = m[1:]
+    return x[m], x[every & ~m], x[none], x[like], x[(x * 2).astype(bool)], np.flatnonzero(m), m
+
+
+def set_by_an_allocated_mask(x):
+    m = np.empty(x.shape, dtype=np.bool_)
+    m[:] = x > 2
+    x[m] = 0
+    return m.sum()
+
+
 def extremes(x):
     y = x[x > 1]
     return y.max(), y.min(), np.argmax(y), y.argmin()
@@ -120,6 +136,13 @@ def test_one_mask_gives_arrays_of_one_size_until_it_changes():
     x = numbers(float)
     check(of_one_mask, (x, x[::-1].copy()), (np.zeros(2), np.ones(2)))
     check(changed, (x,), (np.zeros(4),))
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "uint8"])
+def test_new_arrays_of_bool_are_masks(kind):
+    x = numbers(kind)
+    check(of_an_allocated_mask, (x, 3), (x[:0], 1), (x[:1], 20))
+    check(set_by_an_allocated_mask, (x,), (x.reshape(5, 6),), (x[:0],))
 
 
 def test_indices_are_those_of_what_is_selected():
