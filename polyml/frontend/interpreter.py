@@ -255,6 +255,8 @@ class _Interpreter:
             case syntax.Call(function="least" | "greatest"):
                 kind = _TypeSampler(self._values).dtype(expr.args[0])
                 return kind.type(BY_NUMPY_NAME[kind.name].limits[expr.function == "greatest"])
+            case syntax.Call(function="is_integer"):
+                return _TypeSampler(self._values).dtype(expr.args[0]).kind in "iub"
             case syntax.Call(function="bound", args=(flag, _)) if not self._expr(flag):
                 raise UnboundLocalError(syntax.unbound_text(expr))
             case syntax.Call(function="bound", args=(_, number)):

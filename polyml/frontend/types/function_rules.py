@@ -52,6 +52,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
             if whole
             else _numpy_call(dataclasses.replace(expr, function="rint"), args)
         )
+    if expr.function == "is_integer":
+        return constant(all(kind.kind in "iub" for kind in args[0].types), PYBOOL, expr.loc)
     if expr.function == "item":
         return _item(expr, args[0])
     if expr.function == "converted":

@@ -107,3 +107,14 @@ def test_what_is_refused_says_what_would_be_accepted():
         with pytest.raises(polyml.NotAffineError, match=text):
             polyml.kernel(fallback="error")(function)(np.ones(3))
         runs_as_python(function, np.array([3.0, 1.0, 2.0]))
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "int8", "uint64", "uint8", "bool"])
+def test_integers_that_lie_close_together_are_counted(kind):
+    limits = (0, 1) if kind == "bool" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    close = np.random.default_rng(3).integers(0, 2 if kind == "bool" else 40, (3, 90))
+    least, greatest = (np.array([limits[0]]).astype(kind), np.array([limits[1]]).astype(kind))
+    lowest, highest = (least + close.astype(kind), greatest - close.astype(kind)) if kind != "bool" else (close > 0, close > 1)
+    both = np.append(lowest.ravel(), highest.ravel()).reshape(3, 180)
+    check(rows, (lowest,), (highest,), (both,), (lowest[:, ::2],))
+    check(order, (lowest,), (highest,), (both,), settings=({},))

@@ -28,10 +28,11 @@ def _sort(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
         _check_in_loop(builder, array, "sort", loc)
     result = builder.memory(array, "_sorted", loc)
     spare = builder.allocated("_spare", array.shape, syntax.TypeOf(array.sample), None, loc)
+    cells = builder.allocated("_cells", array.shape, I64, None, loc)
 
     def body(point: Point) -> list[syntax.Stmt]:
-        rows = [_row(whole, point, axis) for whole in (result, spare)]
-        return statements_of(builder, lambda: inlined(builder, sorting.sort, rows, loc))
+        rows = [_row(whole, point, axis) for whole in (result, spare, cells)]
+        return statements_of(builder, lambda: inlined(builder, sorting.sort, [*rows, _is_counted(result, loc)], loc))
 
     builder.loops(_without(array, axis), body, loc)
     return result
@@ -47,7 +48,7 @@ def _argsort(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
     def body(point: Point) -> list[syntax.Stmt]:
         rows = [_row(whole, point, axis) for whole in (array, result, spare)]
-        return statements_of(builder, lambda: inlined(builder, sorting.sort_places, rows, loc))
+        return statements_of(builder, lambda: inlined(builder, sorting.sort_places, [*rows, _is_counted(array, loc)], loc))
 
     builder.loops(_without(array, axis), body, loc)
     return result
@@ -77,6 +78,10 @@ def _median(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
 
     for_each(builder, result, at, loc)
     return result if result.rank else result.at(())
+
+
+def _is_counted(array: Elements, loc: Loc | None) -> Expr:
+    return syntax.Call("is_integer", (array.sample,), loc=loc)
 
 
 def _minus(left: Expr, right: Expr) -> Expr:
