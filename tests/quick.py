@@ -44,6 +44,7 @@ QUICK = frozenset(
     frontend/algebra/test_rewrite.py::test_the_order_of_a_chain_is_the_cheapest_of_all
     frontend/parsing/functions/test_inner_functions.py::test_what_is_refused_runs_as_python
     frontend/library/test_searching.py::test_a_python_float_is_not_rounded_to_the_arrays_type
+    frontend/library/whole_arrays/test_sets.py::test_an_axis_is_refused_at_the_call
     frontend/parsing/sequences/test_tuples.py::test_what_is_refused_runs_as_python
     frontend/parsing/test_source_text.py
     frontend/sparse/test_matrices.py

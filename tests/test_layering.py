@@ -17,6 +17,7 @@ LAYERS = (
     ("config", "debug", "pass_manager"),
     ("frontend",),
     ("frontend.library",),
+    ("frontend.library.whole_arrays",),
     ("frontend.text",),
     ("frontend.sparse",),
     ("frontend.parsing", "frontend.parsing.functions", "frontend.parsing.sequences"),  # names below, statements above

@@ -25,6 +25,7 @@ import polyml
 from polyml.errors import PolymlError, SizesNeeded
 from polyml.frontend import elementwise_functions
 from polyml.frontend.argument_types import arg_type, with_sizes
+from polyml.frontend.library.whole_arrays import marks
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
@@ -164,6 +165,13 @@ _CALLS = {
     "hstack": ["np.hstack((A, B))", "np.hstack((x[0], x))"],
     "append": ["np.append(x, x[0])", "np.append(A, B, axis=0)"],
     "vstack": ["np.vstack((A, x))"],
+    **{name: [] for name in marks.FUNCTIONS},  # which users do not call
+    "unique": ["np.unique(J)", "np.unique(x)", "v, i, j, n = np.unique(J, True, True, True); return v, i, j, n"],
+    "isin": ["np.isin(A, np.array([n, 3]))", "np.isin(J, J[:1], invert=True)"],
+    "union1d": ["np.union1d(J, J[:2] * 2)", "np.union1d(x, x)"],
+    "intersect1d": ["np.intersect1d(J, J[:2])"],
+    "setdiff1d": ["np.setdiff1d(J, J[:2])"],
+    "setxor1d": ["np.setxor1d(J, J[:2])"],
 }
 _OF_NUMBERS = [
     "math.erf(s) + x", "math.erfc(s) + x", "math.gamma(s) + x", "math.lgamma(s) + x", "math.gcd(n, J[0]) + x", "math.lcm(n, 3, 4) + 0",

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, masked_assignment, rebinding
+from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, masked_assignment, rebinding, tested_indices
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.selecting import places
@@ -129,7 +129,7 @@ class Lowering(LoopBuilder):
             case syntax.Return():
                 self._return(stmt)
             case syntax.Require():
-                self.out.append(dataclasses.replace(stmt, condition=self.number(stmt.condition)))
+                self.out.append(tested_indices.possible(dataclasses.replace(stmt, condition=self.number(stmt.condition))))
             case syntax.Leave() | syntax.Raise():
                 if isinstance(stmt, syntax.Leave):
                     self.ways.setdefault(stmt.label, []).append(dict(self.arrays))

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, SlicedExtent, strided
+from polyml.frontend.constant_folding import constant
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -105,3 +107,17 @@ def clipped(extent: Extent, part: syntax.Slice, require: Requirements, loc: Loc 
         length = first - past
     whole = start is None and stop is None
     return SlicedExtent(first, step, Extent(strided(length, abs(step)), whole, sliced_from=extent))
+
+
+def possible(stmt: syntax.Require) -> syntax.Require:
+    """Returns a requirement. Raises NotAffineError for one that never holds, where its text says what is accepted.
+
+    >>> possible(syntax.Require(syntax.Const(False), "np.unique along an axis; np.unique(x)"))
+    Traceback (most recent call last):
+    polyml.errors.NotAffineError: error: np.unique along an axis
+      note: polyml compiles: np.unique(x)
+    """
+    what, _, accepted = stmt.what.partition("; ")
+    if accepted and constant(stmt.condition) is False:
+        raise NotAffineError(what, loc=stmt.loc, notes=[f"polyml compiles: {accepted}"])
+    return stmt

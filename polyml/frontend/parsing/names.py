@@ -14,9 +14,10 @@ import numpy as np
 from polyml.dtypes import ACCEPTED
 from polyml.errors import LanguageError, NotAffineError, ValueNeeded
 from polyml.frontend import elementwise_functions, syntax
-from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library_module, python_function
+from polyml.frontend.captures import MISSING, OuterScope, in_python, is_library, is_library_module, python_function
 from polyml.frontend.library import numbers
 from polyml.frontend.library.index_arrays import IN_LOOPS
+from polyml.frontend.library.whole_arrays import marks, texts
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, parameters, refused_part
 from polyml.frontend.parsing.sequences.values import ListOf, Value
 from polyml.frontend.parsing.source_text import FunctionText, Written
@@ -243,11 +244,14 @@ class NameLookup:
 def inlined_function(value: object) -> FunctionType | InnerFunction | None:
     """Returns the function that is inlined where `value` is called: a Python function, or one inside a kernel; None for all else.
 
-    That of some functions of Python, math and polyml is a text of the library.
+    That of some functions of Python, math, NumPy and polyml is a text of the library.
     """
     if isinstance(value, InnerFunction):
         return value
+    if isinstance(value, FunctionType) and value in marks.FUNCTIONS.values():
+        return None
     text = numbers.TEXTS.get(value) if isinstance(value, BuiltinFunctionType) else None
+    text = texts.TEXTS.get(value) if text is None and is_library(value) else text
     found = python_function(value) if text is None else text
     return cast(FunctionType, IN_LOOPS[found]) if isinstance(found, FunctionType) and found in IN_LOOPS else found
 

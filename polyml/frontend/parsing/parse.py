@@ -30,13 +30,14 @@ from polyml.frontend import name_resolution, syntax
 from polyml.frontend.attributes import AttributeReplacer, liftable_attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant_folding import constant
+from polyml.frontend.library.requirements import required
 from polyml.frontend.parsing import floats
 from polyml.frontend.parsing.assignments import AssignmentParser, alloc
 from polyml.frontend.parsing.builtin_reductions import COMPENSATES, reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
-from polyml.frontend.parsing.functions import arguments, assumptions, conversions, inlining
+from polyml.frontend.parsing.functions import arguments, assumptions, conversions, inlining, library_texts
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
@@ -45,7 +46,6 @@ from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.sequences.lists import ListParser
 from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves, rebuilt, same_form
 from polyml.frontend.parsing.source_text import last_line, text_of
-from polyml.frontend.sparse.requirements import required
 from polyml.reading import result_forms
 from polyml.reading.function_source import names_outside
 from polyml.reading.numba_signatures import signature_of
@@ -192,15 +192,14 @@ class _FunctionParser:
             body = callee._body(callee._text.tree.body)
             end = single_exit(body, self.expressions.fresh)
         except LanguageError as problem:
-            called = f"`{function.__name__}` is called at {loc}"
-            raise problem.noted(called) from None
+            raise library_texts.at_call_of(function, problem, loc, function.__name__) from None
         if call is not self._first and inlining.changes(body, outside):
             raise self.expressions.not_affine(
                 call,
                 f"`{function.__name__}`, which changes its arguments, is called inside an expression",
                 "`f(A)` and `x = f(A)` as statements of their own",
             )
-        end = None if end is None else assumptions.at_call(function, end, loc)
+        end = None if end is None else library_texts.at_call(function, end, loc)
         self.expressions.before += [*first, *(body if end is None else end.body)]
         values, is_tuple = ((), False) if end is None else (end.values, end.is_tuple)
         if signature is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyml.frontend.sparse.requirements import required
+from polyml.frontend.library.requirements import required
 
 
 def csr_columns(data, indices, indptr, rows, columns, x):

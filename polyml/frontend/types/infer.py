@@ -39,6 +39,7 @@ from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.errors import NotAffineError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import live_ranges, syntax, traversal
 from polyml.frontend.arrays import lower
+from polyml.frontend.arrays.tested_indices import possible
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType, Stmt
 from polyml.frontend.types import list_elements, rules
@@ -160,7 +161,7 @@ class _KernelInference(ExpressionInference):
             case syntax.Require(condition=syntax.Call(function="element_type") as typed):
                 return dataclasses.replace(stmt, condition=self._with_element_type(typed))
             case syntax.Require():
-                return dataclasses.replace(stmt, condition=self.condition(stmt.condition))
+                return possible(dataclasses.replace(stmt, condition=self.condition(stmt.condition)))
             case syntax.Return():
                 return self._return(stmt)
         raise TypeError(f"not a statement: {stmt!r}")

@@ -262,8 +262,10 @@ class _RegionBuilder:
         return isinstance(node, _OF_SIZES)
 
     def _holds(self, condition: Expr) -> bool:
-        """Returns whether a condition says no more than the bounds of a loop over a range from 0 on say of its variable."""
+        """Returns whether a condition always holds, or says no more than the bounds of a loop over a range from 0 on say of its variable."""
         match condition:
+            case syntax.Const(value=value):
+                return bool(value)
             case syntax.Compare(op=">=", left=syntax.Name(name=name), right=syntax.Const(value=0)):
                 return name in self._counted
             case syntax.Compare(op="<", left=syntax.Name(name=name), right=stop):

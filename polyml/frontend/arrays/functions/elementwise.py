@@ -102,6 +102,15 @@ def _number(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
     return args[0].at(()) if isinstance(args[0], Elements) else args[0]
 
 
+def _of_kind(name: str) -> Callable[..., Value]:
+    """Returns the function that lowers a test of which kind the elements of an array are, or a number is, by its name."""
+
+    def test(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        return syntax.Call(name, tuple(arg.sample if isinstance(arg, Elements) else arg for arg in args), loc=loc)
+
+    return test
+
+
 def _of_type(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns the condition that an array is of the type in the options. Raises PolymlTypeError for other numbers of dimensions."""
     value, element, ndim = args[0], options["element"], options["ndim"]
@@ -122,5 +131,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "imag": _part("imag"),
     "number": _number,
     "of_type": _of_type,
+    **{name: _of_kind(name) for name in ("is_integer", "is_real", "is_same_type")},
     **{f"{name}_outer": _outer(name) for name in OUTER},
 }

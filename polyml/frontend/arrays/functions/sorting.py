@@ -116,4 +116,22 @@ def _without(array: Elements, axis: int) -> tuple:
     return (*array.shape[:axis], *array.shape[axis + 1 :])
 
 
-FUNCTIONS: dict[str, Callable[..., Value]] = {"sort": _sort, "argsort": _argsort, "median": _median}
+def _for_groups(make: Callable[..., Value]) -> Callable[..., Value]:
+    """Returns the function that sorts a vector of which equal elements are brought together; outside of loops one of integers alone.
+
+    make: lowers the function that sorts
+    """
+
+    def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        array = as_array(args[0], loc)
+        if array.rank == 1 and not builder.in_loop:
+            what = "a single vector of floats is sorted, which NumPy does faster; one of integers, and others in loops"
+            builder.out.append(syntax.Require(_is_counted(array, loc), what, loc=loc))
+        return make(builder, args, {"kind": "stable"}, loc)
+
+    return made
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "sort": _sort, "argsort": _argsort, "median": _median, "grouped": _for_groups(_sort), "grouped_places": _for_groups(_argsort),
+}  # fmt: skip

@@ -7,12 +7,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 
-from polyml.frontend import syntax, traversal
+from polyml.frontend import syntax
 from polyml.frontend.library.index_arrays import IN_LOOPS, NOT_SO, assume, within
-from polyml.frontend.parsing.jumps import Exit
 from polyml.frontend.parsing.names import NameLookup
-from polyml.frontend.syntax import Expr, Fact, Stmt
-from polyml.source import Loc
+from polyml.frontend.syntax import Expr, Fact
 
 
 def is_assumption(names: NameLookup, call: ast.Call) -> bool:
@@ -35,27 +33,6 @@ def conditions_of(names: NameLookup, call: ast.Call) -> tuple[Sequence[ast.expr]
     condition = given["condition"]
     conditions = condition.values if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And) else [condition]
     return conditions, syntax.Raise("ValueError", (message,), loc=names.text.loc(call))
-
-
-def at_call(function: object, end: Exit, loc: Loc) -> Exit:
-    """Returns the body of a function that is inlined, that of a condition on index arrays with the place of its call.
-
-    The indices in the body of such a condition are known to be inside.
-    """
-    if not any(function is each for each in IN_LOOPS.values()):
-        return end
-
-    def expression(expr: Expr) -> Expr:
-        made = traversal.with_operands(expr, tuple(map(expression, traversal.operands(expr))))
-        if isinstance(made, syntax.Subscript):
-            return dataclasses.replace(made, loc=loc, inside=True)
-        return dataclasses.replace(made, loc=loc)
-
-    def block(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        moved = (dataclasses.replace(traversal.map_reads(stmt, expression), loc=loc) for stmt in stmts)
-        return tuple(traversal.with_bodies(stmt, block) for stmt in moved)
-
-    return dataclasses.replace(end, body=block(end.body), values=tuple(map(expression, end.values)))
 
 
 def leading_facts(names: NameLookup, tree: ast.FunctionDef) -> tuple[Fact, ...]:

@@ -1,0 +1,13 @@
+"""The text for each of NumPy's functions that is inlined, by the function."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import cast
+
+import numpy as np
+
+from polyml.frontend.library.whole_arrays import sets
+
+_BY_NAME = {text.__name__: cast(FunctionType, text) for text in (*sets.TEXTS,)}
+TEXTS: dict[object, FunctionType] = {getattr(np, name): text for name, text in _BY_NAME.items() if hasattr(np, name)}
