@@ -255,9 +255,9 @@ class _Interpreter:
             case syntax.Call(function="least" | "greatest"):
                 kind = _TypeSampler(self._values).dtype(expr.args[0])
                 return kind.type(BY_NUMPY_NAME[kind.name].limits[expr.function == "greatest"])
-            case syntax.Call(function="is_integer" | "is_real" | "is_same_type"):
+            case syntax.Call(function="is_integer" | "is_real" | "is_number" | "is_same_type"):
                 kinds = {_TypeSampler(self._values).dtype(arg) for arg in expr.args}
-                wanted = {"is_integer": "iub", "is_real": "iubf", "is_same_type": "iubfc"}[expr.function]
+                wanted = {"is_integer": "iub", "is_real": "iubf", "is_number": "iufc", "is_same_type": "iubfc"}[expr.function]
                 return len(kinds) == 1 and all(kind.kind in wanted for kind in kinds)
             case syntax.Call(function="bound", args=(flag, _)) if not self._expr(flag):
                 raise UnboundLocalError(syntax.unbound_text(expr))

@@ -172,6 +172,17 @@ _CALLS = {
     "intersect1d": ["np.intersect1d(J, J[:2])"],
     "setdiff1d": ["np.setdiff1d(J, J[:2])"],
     "setxor1d": ["np.setxor1d(J, J[:2])"],
+    "gradient": ["np.gradient(x)", "np.gradient(A, s, axis=1)"],
+    "trapezoid": ["np.trapezoid(A)", "np.trapezoid(x, dx=s)", "np.trapezoid(A, x)"],
+    "ediff1d": ["np.ediff1d(x)"],
+    "convolve": ["np.convolve(x, x[:2])", 'np.convolve(x, x[:2], mode="same")'],
+    "correlate": ["np.correlate(x, x[:2])"],
+    "cross": ["np.cross(x[1:], A[0, :3])"],
+    "meshgrid": ["u, v = np.meshgrid(x, J); return u, v"],
+    "triu_indices": ["i, j = np.triu_indices(4, k=1); return A[i, j]"],
+    "tril_indices": ["i, j = np.tril_indices(n); return i, j"],
+    "fill_diagonal": ["np.fill_diagonal(A, n); return A"],
+    "digitize": ["np.digitize(A, x[:2])", "np.digitize(s, x, right=True)"],
 }
 _OF_NUMBERS = [
     "math.erf(s) + x", "math.erfc(s) + x", "math.gamma(s) + x", "math.lgamma(s) + x", "math.gcd(n, J[0]) + x", "math.lcm(n, 3, 4) + 0",

@@ -22,7 +22,7 @@ from polyml.frontend.types.type_sets import TypeSet, of_type, representation, ro
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 OF_NUMPY = {"i": PYINT, "f": PYFLOAT, "c": PYCOMPLEX, "b": PYBOOL}  # the number of Python's that numba makes of one, by its kind
 _ROUNDINGS = ("floor", "ceil", "trunc")
-_KINDS = {"is_integer": "iub", "is_real": "iubf"}  # of which kinds numbers are
+_KINDS = {"is_integer": "iub", "is_real": "iubf", "is_number": "iufc"}  # of which kinds numbers are; bfloat16 is none of NumPy's
 _OF_KINDS = ("real", "imag", "angle", "round", "item", "norm")  # functions that do other things with ints than with floats
 
 
@@ -56,7 +56,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.function == "is_same_type":
         return constant(len(union(a.types for a in args)) == 1, PYBOOL, expr.loc)
     if expr.function in _KINDS:
-        return constant(all(kind.kind in _KINDS[expr.function] for kind in args[0].types), PYBOOL, expr.loc)
+        is_one = all(kind.kind in _KINDS[expr.function] and kind != BF16 for kind in args[0].types)
+        return constant(is_one, PYBOOL, expr.loc)
     if expr.function == "item":
         return _item(expr, args[0])
     if expr.function == "converted":

@@ -131,6 +131,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "imag": _part("imag"),
     "number": _number,
     "of_type": _of_type,
-    **{name: _of_kind(name) for name in ("is_integer", "is_real", "is_same_type")},
+    **{name: _of_kind(name) for name in ("is_integer", "is_real", "is_number", "is_same_type")},
     **{f"{name}_outer": _outer(name) for name in OUTER},
 }

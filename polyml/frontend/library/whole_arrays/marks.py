@@ -18,6 +18,16 @@ def is_real(a: Any) -> bool:
     return np.asarray(a).dtype.kind in "iubf"
 
 
+def is_number(a: Any) -> bool:
+    """Returns whether numbers are no truth values, for which NumPy has no difference."""
+    return np.asarray(a).dtype.kind in "iufc"
+
+
+def ndim(a: Any) -> int:
+    """Returns how many dimensions an array has; a number has none."""
+    return np.ndim(a)
+
+
 def is_same_type(a: Any, b: Any) -> bool:
     """Returns whether two arrays have elements of one type."""
     return np.asarray(a).dtype == np.asarray(b).dtype
@@ -34,6 +44,6 @@ def grouped_places(a: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (is_integer, is_real, is_same_type, grouped, grouped_places)
+    each.__name__: each for each in (is_integer, is_real, is_number, is_same_type, ndim, grouped, grouped_places)
 }
 OF_TWO = (is_same_type,)
