@@ -176,7 +176,7 @@ def call(module: str, function: str, args: list) -> Any:
     if function == "inexact":
         return args[0] if isinstance(args[0], (float, complex, np.inexact)) else np.float64(args[0])
     if function == "round":
-        return np.round(args[0])
+        return round(*args) if module == "builtins" else np.round(*args)
     if function == "angle":
         return np.angle(args[0])
     if module == "method":

@@ -103,7 +103,7 @@ _CALLS = {
     "linspace": ["np.linspace(0, 1, n + 2) * x[0]", "np.linspace(1, 2.5, 4, endpoint=False) + x"],
     "tensordot": ["np.tensordot(A, B)", "np.tensordot(A, B, axes=1)", "np.tensordot(A, B, axes=([0], [1]))"],
     "diff": ["np.diff(x)", "np.diff(A, axis=0)", "np.diff(x, n=2)"],
-    "round": ["np.round(A / 2)", "A.round()", "np.round(A, 1)"],
+    "round": ["np.round(A / 2)", "A.round()", "np.round(A, 1)", "np.round(A, -1)", "round(x[0], 2)", "round(n, 2)"],
     "vector_norm": ["np.linalg.norm(x)", "np.linalg.norm(A)", "np.linalg.norm(A, axis=1)"],
     "trace": ["np.trace(A)", "A.trace()"],
     "diagonal": ["np.diagonal(A) + 0", "A.diagonal() + 0"],

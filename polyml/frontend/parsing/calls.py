@@ -336,6 +336,9 @@ class CallParser(WrittenArrayParser, ABC):
         if function == "log" and module in ("math", "cmath") and len(node.args) == 2:  # of a base
             logarithms = [syntax.Call("log", (self.expr(argument),), module, loc=loc) for argument in node.args]
             return syntax.Binary("/", *logarithms, loc=loc)
+        if self.value(node.func) is round and len(node.args) == 2:
+            decimals = syntax.Const(self.option(node.args[1], "ndigits"))
+            return syntax.Call("round", (self.expr(node.args[0]), decimals), "builtins", loc=loc)
         if len(node.args) != operands:
             numbers = "one number" if operands == 1 else "two numbers"
             raise self.error(

@@ -21,6 +21,7 @@ from polyml.frontend.types.type_sets import TypeSet, of_type, representation, ro
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 OF_NUMPY = {"i": PYINT, "f": PYFLOAT, "c": PYCOMPLEX, "b": PYBOOL}  # the number of Python's that numba makes of one, by its kind
+_MOST_DECIMALS = 22  # greater powers of ten are no float64
 _ROUNDINGS = ("floor", "ceil", "trunc")
 _KINDS = {"is_integer": "iub", "is_real": "iubf", "is_number": "iufc"}  # of which kinds numbers are; bfloat16 is none of NumPy's
 _OF_KINDS = ("real", "imag", "angle", "round", "item", "norm")  # functions that do other things with ints than with floats
@@ -44,6 +45,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.module == "method":  # a method keeps the type, Python's too
         made = dataclasses.replace(expr, args=(args[0].expr,), module="numpy", dtype=args[0].dtype)
         return TypedValue(made, args[0].types) if args[0].dtype.is_complex else args[0]
+    if expr.function == "round" and len(args) > 1:
+        return _to_decimals(expr, args[0])
     if expr.function == "round":
         whole = args[0].dtype.is_integer
         return (
@@ -97,6 +100,26 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.module == "builtins":
         return _absolute(expr, args[0])
     return _numpy_call(expr, args)
+
+
+def _to_decimals(expr: syntax.Call, operand: TypedValue) -> TypedValue:
+    """Returns a number rounded to decimals as NumPy does it: multiplied, rounded to a whole number, and divided.
+
+    Raises NotAffineError for Python's own floats, whose digits Python's `round` looks at, and for types that NumPy rounds otherwise.
+    """
+    [decimals] = [arg.value for arg in expr.args[1:] if isinstance(arg, syntax.Const)]
+    own = expr.module == "builtins" and all(kind.weak for kind in operand.types)
+    if operand.dtype.is_integer and decimals >= 0 and (own or not any(kind.weak for kind in operand.types)):
+        return operand
+    if own or operand.dtype not in (F32, F64) or abs(decimals) > _MOST_DECIMALS or len(operand.types) > 1:
+        known = "NumPy's float32, float64, and integers to no fewer than 0 decimals"
+        raise NotAffineError(f"{operand} is rounded to {decimals} decimals", loc=expr.loc, notes=[f"polyml compiles: {known}"])
+    dtype = operand.dtype
+    scale = _number(10.0 ** abs(decimals), dtype)
+    first, last = ("*", "/") if decimals >= 0 else ("/", "*")
+    scaled = syntax.Binary(first, converted(operand, dtype), scale, dtype=dtype, loc=expr.loc)
+    whole = syntax.Call("rint", (scaled,), dtype=dtype, loc=expr.loc)
+    return TypedValue(syntax.Binary(last, whole, scale, dtype=dtype, loc=expr.loc), of_type(dtype))
 
 
 def _safe(expr: syntax.Call, operand: TypedValue) -> TypedValue:

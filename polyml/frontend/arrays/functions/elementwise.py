@@ -27,9 +27,11 @@ def _clip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
 
 
 def _round(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    if options.get("decimals", 0) != 0:
-        raise NotAffineError("np.round to decimals", loc=loc, notes=["polyml compiles: np.round to whole numbers"])
-    return map_elements(builder, args, lambda part: syntax.Call("round", (part,), loc=loc), loc)
+    decimals = options.get("decimals", 0)
+    if type(decimals) is not int:
+        raise NotAffineError("np.round to decimals that are no int", loc=loc, notes=["polyml compiles: np.round(x, 2)"])
+    to = (syntax.Const(decimals),) if decimals else ()
+    return map_elements(builder, args, lambda part: syntax.Call("round", (part, *to), loc=loc), loc)
 
 
 def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
