@@ -7,11 +7,12 @@ import cmath
 import math
 import operator
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from polyml.dtypes import BY_NUMPY_NAME, DType
+from polyml.dtypes import BF16, BY_NUMPY_NAME, F64, DType
 
 UNARY = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
@@ -105,3 +106,13 @@ def dtype_of(value: Any) -> DType | None:  # Any, since a kernel may give anythi
 def is_numpy_type(value: object) -> bool:
     """Returns whether `value` is a scalar type of NumPy, such as np.float32."""
     return isinstance(value, type) and issubclass(value, np.generic)
+
+
+# what the texts of the library ask of the type of numbers -> whether a type is so; bfloat16 is none of NumPy's own
+ASKED: dict[str, Callable[[DType], bool]] = {
+    "is_integer": lambda kind: kind.kind in "iub",
+    "is_real": lambda kind: kind.kind in "iubf" and kind != BF16,
+    "is_number": lambda kind: kind.kind in "iufc" and kind != BF16,
+    "is_float64": lambda kind: kind == F64,
+    "is_wide": lambda kind: kind.kind in "iub" or kind == F64,
+}

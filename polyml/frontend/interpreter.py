@@ -27,6 +27,7 @@ import numpy as np
 from polyml.dtypes import BY_NUMPY_NAME
 from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
+from polyml.frontend.elementwise_functions import ASKED
 from polyml.frontend.scalar_arithmetic import HALVES, binary, call, cast, unary
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.reading import result_forms
@@ -255,10 +256,9 @@ class _Interpreter:
             case syntax.Call(function="least" | "greatest"):
                 kind = _TypeSampler(self._values).dtype(expr.args[0])
                 return kind.type(BY_NUMPY_NAME[kind.name].limits[expr.function == "greatest"])
-            case syntax.Call(function="is_integer" | "is_real" | "is_number" | "is_same_type"):
-                kinds = {_TypeSampler(self._values).dtype(arg) for arg in expr.args}
-                wanted = {"is_integer": "iub", "is_real": "iubf", "is_number": "iufc", "is_same_type": "iubfc"}[expr.function]
-                return len(kinds) == 1 and all(kind.kind in wanted for kind in kinds)
+            case syntax.Call(function=asked) if asked in ASKED or asked == "is_same_type":
+                kinds = {BY_NUMPY_NAME[_TypeSampler(self._values).dtype(arg).name] for arg in expr.args}
+                return len(kinds) == 1 and all(map(ASKED.get(asked, bool), kinds))
             case syntax.Call(function="bound", args=(flag, _)) if not self._expr(flag):
                 raise UnboundLocalError(syntax.unbound_text(expr))
             case syntax.Call(function="bound", args=(_, number)):

@@ -182,6 +182,7 @@ _CALLS = {
     "triu_indices": ["i, j = np.triu_indices(4, k=1); return A[i, j]"],
     "tril_indices": ["i, j = np.tril_indices(n); return i, j"],
     "fill_diagonal": ["np.fill_diagonal(A, n); return A"],
+    "histogram": ["h, e = np.histogram(J, 5, (0, 4)); return h, e", "np.histogram(x, n, (0, 9))[0]", "np.histogram(x, n)[0]"],
     "digitize": ["np.digitize(A, x[:2])", "np.digitize(s, x, right=True)"],
 }
 _OF_NUMBERS = [

@@ -124,7 +124,7 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     np.around: _SIGNATURES["round"],
     **{getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out")) for name in ACCUMULATED},
     **{getattr(np, name).outer: Signature(f"{name}_outer", ("A", "B")) for name in OUTER},
-    **{function: Signature(name, ("a", "b") if function in marks.OF_TWO else ("a",)) for name, function in marks.FUNCTIONS.items()},
+    **{function: Signature(name, *marks.parameters(name)) for name, function in marks.FUNCTIONS.items()},
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
 }
 

@@ -12,7 +12,7 @@ import math
 from polyml.dtypes import BF16, BOOL, C128, F16, F32, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType
 from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
-from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS, TESTS
+from polyml.frontend.elementwise_functions import ASKED, COMPARISONS, OPERATORS, TESTS
 from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, depends_on_path, truth
 from polyml.frontend.types.operation_results import Results, result_types, rule_of
@@ -23,7 +23,6 @@ _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 OF_NUMPY = {"i": PYINT, "f": PYFLOAT, "c": PYCOMPLEX, "b": PYBOOL}  # the number of Python's that numba makes of one, by its kind
 _MOST_DECIMALS = 22  # greater powers of ten are no float64
 _ROUNDINGS = ("floor", "ceil", "trunc")
-_KINDS = {"is_integer": "iub", "is_real": "iubf", "is_number": "iufc"}  # of which kinds numbers are; bfloat16 is none of NumPy's
 _OF_KINDS = ("real", "imag", "angle", "round", "item", "norm")  # functions that do other things with ints than with floats
 
 
@@ -58,9 +57,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         )
     if expr.function == "is_same_type":
         return constant(len(union(a.types for a in args)) == 1, PYBOOL, expr.loc)
-    if expr.function in _KINDS:
-        is_one = all(kind.kind in _KINDS[expr.function] and kind != BF16 for kind in args[0].types)
-        return constant(is_one, PYBOOL, expr.loc)
+    if expr.function in ASKED:
+        return constant(all(map(ASKED[expr.function], args[0].types)), PYBOOL, expr.loc)
     if expr.function == "item":
         return _item(expr, args[0])
     if expr.function == "converted":

@@ -11,7 +11,8 @@ from polyml.frontend.arrays.functions.array_operands import as_array, map_elemen
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import dimensions
 from polyml.frontend.arrays.views import Elements, Point
-from polyml.frontend.elementwise_functions import OUTER
+from polyml.frontend.elementwise_functions import ASKED, OUTER
+from polyml.frontend.library.whole_arrays import marks
 from polyml.frontend.syntax import Expr
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.source import Loc
@@ -113,6 +114,11 @@ def _of_kind(name: str) -> Callable[..., Value]:
     return test
 
 
+def _of_constant(function: Callable[..., bool]) -> Callable[..., Value]:
+    """Returns the function that lowers a test of constants: to its result."""
+    return lambda builder, args, options, loc: syntax.Const(function(**options), loc=loc)
+
+
 def _of_type(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns the condition that an array is of the type in the options. Raises PolymlTypeError for other numbers of dimensions."""
     value, element, ndim = args[0], options["element"], options["ndim"]
@@ -133,6 +139,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "imag": _part("imag"),
     "number": _number,
     "of_type": _of_type,
-    **{name: _of_kind(name) for name in ("is_integer", "is_real", "is_number", "is_same_type")},
+    **{name: _of_constant(function) for name, function in marks.OF_CONSTANTS.items()},
+    **{name: _of_kind(name) for name in (*ASKED, "is_same_type")},
     **{f"{name}_outer": _outer(name) for name in OUTER},
 }

@@ -23,6 +23,16 @@ def is_number(a: Any) -> bool:
     return np.asarray(a).dtype.kind in "iufc"
 
 
+def is_float64(a: Any) -> bool:
+    """Returns whether numbers are float64."""
+    return np.asarray(a).dtype == np.float64
+
+
+def is_wide(a: Any) -> bool:
+    """Returns whether NumPy computes with float64 where it needs floats of these numbers."""
+    return is_integer(a) or is_float64(a)
+
+
 def ndim(a: Any) -> int:
     """Returns how many dimensions an array has; a number has none."""
     return np.ndim(a)
@@ -43,7 +53,26 @@ def grouped_places(a: Any) -> Any:
     return np.argsort(a, kind="stable")
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (is_integer, is_real, is_number, is_same_type, ndim, grouped, grouped_places)
-}
-OF_TWO = (is_same_type,)
+def is_wide_range(first: Any, last: Any) -> bool:
+    """Returns whether a million bins between two numbers have different edges as float64."""
+    farthest = max(abs(first), abs(last))
+    return bool(
+        first <= last and farthest < 2.0**52 and (last - first > max(1e-9 * farthest, 1e-290) or first == last and farthest < 1e8)
+    )
+
+
+def is_empty_range(first: Any, last: Any) -> bool:
+    """Returns whether two numbers are equal."""
+    return bool(first == last)
+
+
+_ALL = (is_integer, is_real, is_number, is_float64, is_wide, is_same_type, ndim, grouped, grouped_places)
+FUNCTIONS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (*_ALL, is_wide_range, is_empty_range)}
+OF_CONSTANTS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (is_wide_range, is_empty_range)}
+
+
+def parameters(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the parameters of a function of this table that are arrays or numbers, and those that are constants."""
+    if name in OF_CONSTANTS:
+        return (), ("first", "last")
+    return (("a", "b") if name == "is_same_type" else ("a",)), ()

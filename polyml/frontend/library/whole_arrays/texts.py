@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from polyml.frontend.library.whole_arrays import differences, grids, sets
+from polyml.frontend.library.whole_arrays import differences, grids, histograms, sets
 
-_BY_NAME = {text.__name__: cast(FunctionType, text) for text in (*differences.TEXTS, *grids.TEXTS, *sets.TEXTS)}
+_BY_NAME = {text.__name__: cast(FunctionType, text) for text in (*differences.TEXTS, *grids.TEXTS, *histograms.TEXTS, *sets.TEXTS)}
 TEXTS: dict[object, FunctionType] = {getattr(np, name): text for name, text in _BY_NAME.items() if hasattr(np, name)}
