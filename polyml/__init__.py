@@ -39,6 +39,7 @@ with deferred():  # NumPy cannot be imported again where its first import was in
         ScheduleError,
     )
     from polyml.frontend.library.index_arrays import assume, injective, monotonic, within
+    from polyml.frontend.sparse.freezing import freeze
     from polyml.runtime.loading.array_memory import release_memory
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ __all__ = [
     "Target",
     "assume",
     "config",
+    "freeze",
     "injective",
     "kernel",
     "load",

@@ -23,6 +23,7 @@ from polyml.api.calls import constants
 from polyml.api.calls.call_arguments import for_python, originals, types_of
 from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python, may_be_refused
+from polyml.api.calls.proved import NOTHING, Assumptions, Proved
 from polyml.api.calls.sparse_calls import NotCompiled, SparseCalls
 from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
 from polyml.api.compiling.compile_lock import alone
@@ -92,6 +93,7 @@ class Kernel(Explorable, Explained, Reported):
         self._recent: tuple[Hot, ...] = ()
         self._by_constants: dict[str, Kernel] = {}  # this function for arguments that are compiled as constants, by their text
         self._matrices = SparseCalls[Kernel](function, lambda made: _OfArrays(made, settings))
+        self._assumed = Assumptions(function, self._parsed)
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         _kernels.add(self)
 
@@ -176,10 +178,8 @@ class Kernel(Explorable, Explained, Reported):
         raise CompileError(f"the parameters of `{self.__name__}` were read as named ones")
 
     def _call_slowly(self, values: tuple[object, ...]):
-        """Calls the kernel with one value for each parameter: on its target, by native code, or as plain Python. Returns the
-        result.
-        """
-        self._of_arrays = None
+        """Calls the kernel with one value for each parameter, on its target, by native code or as plain Python; returns the result."""
+        self._of_arrays = self._with_last = None
         if self.target is not None:
             given = self._arguments(values)
             self._simulation, self._simulated_types = self._simulated(given, self._target_settings()), types_of(given)[0]
@@ -188,9 +188,10 @@ class Kernel(Explorable, Explained, Reported):
             return self._on_gpu(values, self.gpu)
         if not self._constants and self.gpu is None and (of_arrays := self._matrices.find(values)) is not None:
             return self._on_arrays(of_arrays, values)
-        if self._given is None and (found := constants.constants(self._names, values)):
-            return self._with_constants(found, values)
-        self._with_last = None
+        found = constants.constants(self._names, values)
+        proved = self._assumed.proved(self._names, values, {**self._constants, **found})
+        if self._given is None and (found or proved.facts):
+            return self._with_constants(found, values, proved)
         scope = active()
         for hot in self._recent:
             if hot.scope is not scope:
@@ -254,7 +255,8 @@ class Kernel(Explorable, Explained, Reported):
             if artifact is None:
                 return self._run_refused(given, chosen.refusal)
         else:
-            self._remember(Hot(active(), chosen.entry(options.threads, found.guards, True), chosen))
+            entry = self._assumed.asking(chosen.entry(options.threads, found.guards, True), self._names, self._constants)
+            self._remember(Hot(active(), entry, chosen))
         result = chosen.entry(options.threads, (), False)(*(a.value for a in given))
         if type(result) is not Outcome:
             self.compiled, self._python_reason = True, ""
@@ -263,34 +265,38 @@ class Kernel(Explorable, Explained, Reported):
             raise self._unusable(artifact, given)
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
-    def _with_constants(self, found: dict[str, object], values: Sequence[object]):
+    def _with_constants(self, found: dict[str, object], values: Sequence[object], proved: Proved = NOTHING):
         """Calls the kernel of this function for some arguments as constants, and returns the result.
 
         found: these arguments, by parameter
         values: one value for each parameter
+        proved: conditions that hold for them
         """
+        found |= proved.constants
         if isinstance(whole := self._whole, Kernel):
-            given = {**self._constants, **dict(zip(self._names, values))}
-            return whole._with_constants({**self._constants, **found}, [given[name] for name in whole._names])
+            given, every = {**self._constants, **dict(zip(self._names, values))}, {**self._constants, **found}
+            return whole._with_constants(every, [given[name] for name in whole._names], self._proved.beside(proved))
         text = constants.content(found)
         chosen = self._by_constants.get(text)
         if chosen is None:
             refused = [known for known, form in self._by_constants.items() if not form._has_code()]
-            if len(self._by_constants) - len(refused) >= constants.MOST:
+            others = [known for known, form in self._by_constants.items() if not form._proved.facts]
+            if not proved.facts and len(others) - len(refused) >= constants.MOST:
                 many = PolymlTypeError(f"there is code for {constants.MOST} combinations of constant arguments", code="PML-F061")
                 return self._run_as_python(*self._passed(values), self._in_call(many), about=frozenset(found))
             if len(refused) >= constants.MOST:
                 del self._by_constants[refused[0]]
             chosen = self._by_constants[text] = type(self)(self.py_func, self.settings)
-            chosen._constants, chosen._whole, chosen._told = found, self, self._reasons
-            chosen._names = tuple(name for name in self._names if name not in found)
+            chosen._constants, chosen._proved, chosen._whole, chosen._told = found, proved, self, self._reasons
+            chosen._names, chosen._assumed = tuple(name for name in self._names if name not in found), self._assumed
         rest = tuple(k for k, name in enumerate(self._names) if name not in found)
         tests = tuple((k, found[name]) for k, name in enumerate(self._names) if name in found)
         scope = active()
 
         def entry(*values: object) -> object:
-            values = self._with_defaults(values)
-            if len(values) <= tests[-1][0] or not all(constants.same(values[k], expected) for k, expected in tests):
+            values = constants.with_defaults(self.py_func, self._names, values)
+            fits = len(values) == len(self._names) and all(constants.same(values[k], expected) for k, expected in tests)
+            if not fits or not proved.holds(self._names, values):
                 return MISS
             self._with_last = chosen
             return chosen(*[values[k] for k in rest])
@@ -311,15 +317,9 @@ class Kernel(Explorable, Explained, Reported):
         """Returns whether calls of some types are compiled."""
         return any(form.artifact is not None for form in self._specialisations.values())
 
-    def _with_defaults(self, values: tuple[object, ...]) -> tuple[object, ...]:
-        """Returns arguments by position with the defaults of those that are left out, as far as there are any."""
-        count, defaults = len(self._names) - len(values), self.py_func.__defaults__ or ()
-        return (*values, *defaults[-count:]) if 0 < count <= len(defaults) and not self.py_func.__kwdefaults__ else values
-
     def _not_writable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError | None:
         """Returns the error for the first argument that the kernel would write but that is read-only; None where there is none."""
-        found = (arguments.not_writable(a) for a in given if a.name in artifact.written)
-        problem = next(filter(None, found), None)
+        problem = next(filter(None, (arguments.not_writable(a) for a in given if a.name in artifact.written)), None)
         return None if problem is None else self._in_call(problem)
 
     def _unusable(self, artifact: Artifact, given: tuple[CallArgument, ...]) -> PolymlError:

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from polyml import config, interrupts, tracebacks
+from polyml.api.calls.proved import NOTHING
 from polyml.api.calls.specialisation import Request, Specialisation, timed
 from polyml.api.compiling import memory_shortage
 from polyml.api.compiling.compile_lock import alone, is_alone, without_collections
@@ -56,6 +57,7 @@ class KernelFunction:
         self.gpu = target if isinstance(target, GpuTarget) else None
         self._given = given  # the schedule to compile with
         self._constants: Mapping[str, object] = {}  # parameters that are compiled as these values
+        self._proved = NOTHING  # conditions among these constants
         self._with_last: Any = None  # the kernel for some constants that ran the last call
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None
@@ -69,10 +71,10 @@ class KernelFunction:
         code = self.py_func.__code__
         return f"{self.__name__} ({reader_name(code.co_filename)}:{code.co_firstlineno})"
 
-    def _parsed(self):
+    def _parsed(self, constants: Mapping[str, object] | None = None):
         from polyml.frontend.parsing.parse import parse
 
-        return parse(self.py_func, self._constants)
+        return parse(self.py_func, self._constants if constants is None else constants)
 
     def _bound(self, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
         if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):

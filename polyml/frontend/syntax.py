@@ -455,15 +455,16 @@ class Param(Located):
 class Fact:
     """A Fact is what a kernel assumes of an argument that is an index array, and tests before anything else.
 
-    kind: "injective" (no number is there twice), "monotonic" (none is less than the one before it), neither with negative ones; or
-        "within" (each is in a range)
+    kind: "injective" (no number is twice), "monotonic" (none is less than the one before), both without negative ones, or "within" a range
     low, high: the range, made of constants, sizes and arguments
+    place: the text of the condition and where it stands
     """
 
     kind: str
     array: str
     low: Expr | None = None
     high: Expr | None = None
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping, Sequence
-from types import NoneType
+from types import FunctionType, NoneType
 
 import numpy as np
 
@@ -55,6 +55,12 @@ def needed(problem: PolymlError | None, names: Sequence[str], values: Sequence[o
 def same(value: object, constant: object) -> bool:
     """Returns whether an argument is a constant by which a call was compiled. Ints are compared by value, all others by identity."""
     return value is constant or type(value) is int and type(constant) is int and value == constant
+
+
+def with_defaults(function: FunctionType, names: Sequence[str], values: tuple[object, ...]) -> tuple[object, ...]:
+    """Returns arguments by position with the defaults of those that are left out, as far as there are any."""
+    count, defaults = len(names) - len(values), function.__defaults__ or ()
+    return (*values, *defaults[-count:]) if 0 < count <= len(defaults) and not function.__kwdefaults__ else values
 
 
 def text(value: object) -> str:

@@ -312,7 +312,7 @@ class _FunctionParser:
                 return (syntax.Require(self.expressions.expr(test), what, loc=self._text.loc(stmt)),)
             case ast.Expr(value=ast.Call() as call) if assumptions.is_assumption(self.expressions, call):
                 conditions, end = assumptions.conditions_of(self.expressions, call)
-                return self._each_tested(conditions, end)
+                return self._each_tested(assumptions.tested(self.expressions, conditions), end)
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
                 self.expressions.call(call)
                 return ()

@@ -35,6 +35,15 @@ def conditions_of(names: NameLookup, call: ast.Call) -> tuple[Sequence[ast.expr]
     return conditions, syntax.Raise("ValueError", (message,), loc=names.text.loc(call))
 
 
+def tested(names: NameLookup, conditions: Sequence[ast.expr]) -> list[ast.expr]:
+    """Returns the conditions of an assumption that have to be tested: all but those of which it is known that they hold."""
+    return [each for each in conditions if names.known.get(_place(each)) is not True]
+
+
+def _place(condition: ast.expr) -> str:
+    return f"{ast.unparse(condition)} at {condition.lineno}:{condition.col_offset}"
+
+
 def leading_facts(names: NameLookup, tree: ast.FunctionDef) -> tuple[Fact, ...]:
     """Returns what a kernel assumes of index arrays before it does anything else but naming numbers of sizes.
 
@@ -83,11 +92,11 @@ class _Reader:
                 if not isinstance(function, FunctionType) or function not in IN_LOOPS:
                     return
                 if function is not within:
-                    yield Fact(function.__name__, array)
+                    yield Fact(function.__name__, array, place=_place(condition))
                     return
                 low, high = map(self.bound, bounds)
                 if low is not None and high is not None:
-                    yield Fact(function.__name__, array, low, high)
+                    yield Fact(function.__name__, array, low, high, _place(condition))
 
     def bound(self, node: ast.expr) -> Expr | None:
         """Returns a bound that is a constant, the size of an array, an argument, or a sum of such; None for another one."""
