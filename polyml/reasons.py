@@ -16,7 +16,7 @@ REASONS = {
     "PML-F006": ("a list, tuple, dict, set or string", "keep numbers in arrays, and pass the rest to the statements outside"),
     "PML-F007": ("import of a module other than math and NumPy, global, nonlocal, del, match or :=", "import at the top of the module; return what is to be kept"),
     "PML-F008": ("a loop over something that is neither a range nor an array", "`for i in range(A.shape[0])`, or over arrays, `zip` and `enumerate`"),
-    "PML-F009": ("a function that calls itself", "a loop, or a function of a part that does not"),
+    "PML-F009": ("a function that calls itself", "a loop, or calls outside of comprehensions with numbers and the same arrays"),
     "PML-F010": ("a function that is not compiled", "call it outside and pass its result: draw random numbers, sort and factorise before, print behind"),
     "PML-F011": ("an attribute, or a method of an object", "read it before and pass its value"),
     "PML-F012": ("a name from outside that is no number", "pass arrays as arguments"),

@@ -5,6 +5,7 @@ A condition that is known to hold is a constant of the call, as those of `consta
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -98,11 +99,16 @@ class Assumptions:
             return Proved((), captures(self._function).guards)
 
     def asking(self, entry: Entry, names: Sequence[str], known: Mapping[str, object]) -> Entry:
-        """Returns an entry that does what another one does, but returns MISS where more is known of the arguments."""
-        if not self._exist:
+        """Returns an entry that does what another one does, but returns MISS where more is known of the arguments, and where other calls may
+        be inside of each other than when it was made.
+        """
+        depth = captures(self._function).depth
+        if not self._exist and depth is None:
             return entry
 
         def careful(*values: object) -> object:
+            if depth is not None and sys.getrecursionlimit() != depth:
+                return MISS
             if any(map(_is_kept, values)) and self.proved(names, values, known).facts:
                 return MISS
             return entry(*values)

@@ -291,7 +291,7 @@ class Lowering(LoopBuilder):
             self.check_changes(target.array, stmt.loc)
             if isinstance(value, Elements):
                 if target.array in self.lists:
-                    notes = ["polyml compiles: lists of numbers"]
+                    notes = ["polyml compiles: lists of numbers; a function that calls itself hands arrays on as they are"]
                     raise NotAffineError("a list that has arrays in it", loc=stmt.loc, notes=notes, code="PML-F006")
                 is_list = isinstance(stmt.value, syntax.Function) and dict(stmt.value.options).get("like", False)
                 if is_list or any(not extent.is_one for extent in value.shape):

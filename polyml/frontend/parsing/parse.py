@@ -37,7 +37,7 @@ from polyml.frontend.parsing.builtin_reductions import COMPENSATES, reduction
 from polyml.frontend.parsing.calls import Inlined
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.for_loops import ForLoopParser
-from polyml.frontend.parsing.functions import arguments, assumptions, conversions, inlining, library_texts
+from polyml.frontend.parsing.functions import arguments, assumptions, conversions, inlining, library_texts, self_calls
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
@@ -133,7 +133,9 @@ class _FunctionParser:
         )
         if inner:
             self.expressions.inside(inner)
-        self._own_names = inner.own_names if inner else self.expressions.locals
+        own = inner.own_names if inner else self.expressions.locals
+        added, self._not_replaced = self_calls.replaced(self.expressions, function, own)
+        self._text, self._own_names, self._locals = self.expressions.text, own | added, self._locals | added
         self._attributes = values.keys()
         self.expressions.locals |= self._attributes
         self._assignments = AssignmentParser(self.expressions)
@@ -174,14 +176,15 @@ class _FunctionParser:
     def _inlined(self, call: ast.Call) -> Inlined:
         """Returns the results of a call of a Python function, whose statements are added before the one that is parsed.
 
-        Raises NotAffineError where the function calls itself, and where it changes its arguments and the call stands inside a
-        larger expression.
+        Raises NotAffineError where the function calls itself, and where it changes its arguments inside of a larger expression.
         """
         function, loc = self.expressions.python_function(call), self._text.loc(call)
         if function is None:
             raise TypeError(f"not a call of a Python function: {ast.unparse(call)}")
-        if any(parser._function is function for parser in self._chain):
-            raise self.expressions.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not", "PML-F009")
+        if around := next((parser for parser in self._chain if parser._function is function), None):
+            raise around._not_replaced or self.expressions.not_affine(
+                call, f"`{function.__name__}` calls itself", "loops", "PML-F009"
+            )
         callee = _FunctionParser(function, self)
         given = inlining.bound_arguments(self.expressions, call, function, callee._text.tree.args)
         signature = signature_of(self.expressions.value(call.func))
@@ -311,8 +314,7 @@ class _FunctionParser:
             case ast.Expr(value=ast.Call(args=[test, ast.Constant(value=str(what))]) as call) if self._requires(call):
                 return (syntax.Require(self.expressions.expr(test), what, loc=self._text.loc(stmt)),)
             case ast.Expr(value=ast.Call() as call) if assumptions.is_assumption(self.expressions, call):
-                conditions, end = assumptions.conditions_of(self.expressions, call)
-                return self._each_tested(assumptions.tested(self.expressions, conditions), end)
+                return self._each_tested(*assumptions.tested(self.expressions, call))
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
                 self.expressions.call(call)
                 return ()

@@ -7,8 +7,9 @@ the parser uses, never less.
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import cast
 
 import numpy as np
@@ -28,19 +29,38 @@ class Captures:
     guards: what each call compares.
     content: the values as text, the same in every process.
     portable: whether equal contents mean equal values in every process, so that a compiled kernel may be kept on disk.
+    depth: how many calls may be inside of each other, where one of the functions calls itself; else None
     """
 
     guards: tuple[CaptureGuard, ...]
     content: str
     portable: bool
+    depth: int | None = None
 
 
 def captures(function: FunctionType) -> Captures:
     """Returns the values that a function, and the functions that it calls, take from outside, as they are now."""
     guards: list[CaptureGuard] = []
     lines: list[str] = []
-    portable = _collect(function, guards, lines, {function})
-    return Captures(tuple(guards), "\n".join(lines), portable)
+    seen = {function}
+    portable = _collect(function, guards, lines, seen)
+    depth = sys.getrecursionlimit() if any(map(_calls_itself, seen)) else None
+    if depth is not None:
+        lines.append(f"recursion limit {depth}")
+    return Captures(tuple(guards), "\n".join(lines), portable, depth)
+
+
+def _calls_itself(function: FunctionType) -> bool:
+    """Returns whether a function may call itself, or has one inside of it that may."""
+    code = function.__code__
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    if any(each.co_name in each.co_freevars for each in inner):
+        return True
+    return any(
+        python_function(current(function, kind, name)) is function
+        for kind, names in (("global", names_outside(code)), ("cell", code.co_freevars))
+        for name in names
+    )
 
 
 def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:

@@ -27,17 +27,36 @@ kernel.py:3:12: error: `sorted` is not a function of the language
         "a function that calls itself",
         """
 def g(x):
+    return 1.0 if x < 0 else sum([g(x - 1) for i in range(2)])
+def f(A):
+    A[0] = g(A[1])
+""",
+        NotAffineError,
+        """
+kernel.py:2:34: error: a call of the function itself in a function or comprehension inside of it is not compiled
+          return 1.0 if x < 0 else sum([g(x - 1) for i in range(2)])
+                                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  note: polyml compiles: calls of itself with numbers, and arrays that all of them hand on as they are
+  note: `g` is called at kernel.py:4:12""",
+    ),
+    Case(
+        "two functions that call each other",
+        """
+def g(x):
+    return h(x)
+def h(x):
     return g(x - 1)
 def f(A):
     A[0] = g(A[1])
 """,
         NotAffineError,
         """
-kernel.py:2:12: error: `g` calls itself
+kernel.py:4:12: error: `g` calls itself
           return g(x - 1)
                  ^^^^^^^^
-  note: polyml compiles: functions that do not
-  note: `g` is called at kernel.py:4:12""",
+  note: polyml compiles: loops
+  note: `h` is called at kernel.py:2:12
+  note: `g` is called at kernel.py:6:12""",
     ),
     Case(
         "a function of any arguments",

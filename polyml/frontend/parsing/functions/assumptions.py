@@ -35,9 +35,10 @@ def conditions_of(names: NameLookup, call: ast.Call) -> tuple[Sequence[ast.expr]
     return conditions, syntax.Raise("ValueError", (message,), loc=names.text.loc(call))
 
 
-def tested(names: NameLookup, conditions: Sequence[ast.expr]) -> list[ast.expr]:
-    """Returns the conditions of an assumption that have to be tested: all but those of which it is known that they hold."""
-    return [each for each in conditions if names.known.get(_place(each)) is not True]
+def tested(names: NameLookup, call: ast.Call) -> tuple[list[ast.expr], syntax.Raise]:
+    """Returns what `conditions_of` does, without the conditions of which it is known that they hold."""
+    conditions, end = conditions_of(names, call)
+    return [each for each in conditions if names.known.get(_place(each)) is not True], end
 
 
 def _place(condition: ast.expr) -> str:

@@ -18,6 +18,7 @@ from polyml.frontend import name_resolution, syntax
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.builtin_reductions import own_names
 from polyml.frontend.parsing.for_loops import ForLoopParser
+from polyml.frontend.parsing.functions.recursion import Unset
 from polyml.frontend.parsing.sequences.iterables import Elements
 from polyml.frontend.parsing.sequences.values import ListOf
 from polyml.source import Loc
@@ -197,6 +198,8 @@ class ListParser:
         sizes = tuple(_not_negative(level.length, loc) for level in levels)
         if levels[-1].target is None:
             value = self._expressions.held(self._expressions.expr(leaf)) if len(levels) == 1 else None
+            if isinstance(leaf, Unset):
+                return [_alloc(name, sizes, None, loc)]
             if isinstance(value, syntax.Const):
                 return [_alloc(name, sizes, value, loc)]
             known = self._expressions.constant(leaf)

@@ -193,6 +193,9 @@ def perhaps_defined(A):
 
 def recursive(A):
     def f(n):
+        return g(n)
+
+    def g(n):
         return 1 if n <= 0 else f(n - 1)
 
     return f(3)

@@ -1,0 +1,292 @@
+"""Functions that call themselves become loops with a stack: lists of the numbers that a call needs behind the calls that it makes.
+
+    while True:                        n = stack_n[depth] where a block needs it
+        if state == 0: ...             a call: the state behind it and what is read there go to the stack, then depth += 1
+        elif state == 1: ...           a return: the result goes to a list of one element, then depth -= 1
+
+This is Knuth's "Structured programming with go to statements" (1974), section on the removal of recursion. What all calls hand on as it
+is, as an array that they work on, is in no stack.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from polyml.frontend.parsing.functions.inner_functions import parameters
+from polyml.frontend.parsing.functions.recursion_graph import (
+    Again,
+    BasicBlock,
+    Branch,
+    End,
+    Goto,
+    Names,
+    at,
+    blocks_of,
+    targets,
+)
+
+DEEPEST = 100_000  # calls inside of each other for which there is code
+MESSAGE = "maximum recursion depth exceeded"
+
+
+class Unset(ast.Constant):
+    """An Unset is the element of a list whose elements have no value yet."""
+
+
+@dataclass(frozen=True)
+class Iterative:
+    """An Iterative is a function that does without calls of itself.
+
+    tree: its definition
+    names: the names of its own that it has besides those of the function that it was made of
+    error: one of these, which stands for RecursionError
+    """
+
+    tree: ast.FunctionDef
+    names: frozenset[str]
+    error: str
+
+
+def iterative(tree: ast.FunctionDef, own: frozenset[str], names: Names, limit: int) -> Iterative:
+    """Returns a function that does what one does that calls itself.
+
+    own: the names of its parameters and local variables
+    names: what its names mean
+    limit: how many calls may be inside of each other
+    Raises LanguageError for what cannot be done without calls.
+    """
+    if limit > DEEPEST:
+        raise names.refused(tree, f"a function that calls itself, with a recursion limit of more than {DEEPEST}")
+    made: list[str] = []
+    unused = names.fresh
+
+    def fresh(stem: str) -> str:
+        made.append(unused(stem))
+        return made[-1]
+
+    names = replace(names, fresh=fresh)
+    blocks = blocks_of(tree, names)
+    arguments = tuple(each.arg for each in parameters(tree.args))
+    same = _handed_on(tree, arguments, blocks)
+    local = (own | {*made}) - same
+    body = _Frames(tree, blocks, names, tuple(a for a in arguments if a not in same), arguments, _live(blocks, local), limit)
+    error = fresh("_error")
+    stmts = body.function(error)
+    result = ast.FunctionDef(tree.name, tree.args, stmts, [], None)
+    return Iterative(ast.fix_missing_locations(at(result, tree)), frozenset(made), error)
+
+
+def _handed_on(tree: ast.FunctionDef, arguments: Sequence[str], blocks: Sequence[BasicBlock]) -> frozenset[str]:
+    """Returns the parameters that no statement assigns and that all calls hand on as they are."""
+    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    found = {*arguments} - stored
+    for block in blocks:
+        if isinstance(block.end, Again):
+            given = dict(zip(arguments, block.end.arguments))
+            found = {name for name in found if isinstance(arg := given[name], ast.Name) and arg.id == name}
+    return frozenset(found)
+
+
+# What is read behind a place
+
+
+@dataclass
+class _Use:
+    """A _Use is what a block does with names: `read` before it assigns them for sure, `sure`, and `may` be assigned."""
+
+    read: set[str] = field(default_factory=set)
+    sure: set[str] = field(default_factory=set)
+    may: set[str] = field(default_factory=set)
+
+    def evaluated(self, *nodes: ast.AST) -> None:
+        for node in nodes:
+            self.read |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - self.sure
+
+    def stored(self, node: ast.AST) -> None:
+        self.evaluated(node)
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        self.sure |= names
+        self.may |= names
+
+    def runs(self, stmts: Sequence[ast.stmt]) -> None:
+        for stmt in stmts:
+            match stmt:
+                case ast.Assign(targets=targets_, value=value):
+                    self.evaluated(value)
+                    for target in targets_:
+                        self.stored(target)
+                case ast.AugAssign(target=target, value=value):
+                    names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+                    self.read |= {n.id for n in names} - self.sure
+                    self.evaluated(value)
+                    self.stored(target)
+                case ast.If(test=test, body=body, orelse=orelse):
+                    self.evaluated(test)
+                    self.either(body, orelse)
+                case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                    self.evaluated(iterable)
+                    inner = _Use(self.read, {*self.sure}, self.may)
+                    inner.stored(target)
+                    inner.runs(body)
+                    self.either(orelse, [])
+                case ast.While(test=test, body=body, orelse=orelse):
+                    self.evaluated(test)
+                    _Use(self.read, {*self.sure}, self.may).runs(body)
+                    self.either(orelse, [])
+                case _:
+                    self.evaluated(stmt)
+                    self.may |= {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+    def either(self, one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> None:
+        ends = []
+        for stmts in (one, other):
+            branch = _Use(self.read, {*self.sure}, self.may)
+            branch.runs(stmts)
+            ends.append(branch.sure)
+        self.sure |= ends[0] & ends[1]
+
+
+def _used(block: BasicBlock) -> _Use:
+    use = _Use(sure={*block.results}, may={*block.results})
+    use.runs(block.body)
+    match block.end:
+        case Branch(test=test):
+            use.evaluated(test)
+        case Again(arguments=values) | End(values=values):
+            use.evaluated(*values)
+    return use
+
+
+def _live(blocks: Sequence[BasicBlock], local: frozenset[str]) -> list[set[str]]:
+    """Returns the local names of each block that it or what follows reads before it assigns them."""
+    uses = [_used(block) for block in blocks]
+    live: list[set[str]] = [set() for _ in blocks]
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(range(len(blocks))):
+            after = set().union(*(live[target] for target in targets(blocks[number])))
+            found = (uses[number].read | after - uses[number].sure) & local
+            changed |= found != live[number]
+            live[number] = found
+    return live
+
+
+class _Frames:
+    """A _Frames writes the loop.
+
+    parameters: those that are in the stack; arguments: all parameters
+    live: of each block, the names that it or what follows reads before it assigns them
+    """
+
+    def __init__(
+        self, tree: ast.FunctionDef, blocks: list[BasicBlock], names: Names, own: tuple[str, ...], arguments: tuple[str, ...],
+        live: list[set[str]], limit: int,
+    ):  # fmt: skip
+        self._tree, self._blocks, self._names, self._live = tree, blocks, names, live
+        self._parameters, self._arguments, self._limit = own, arguments, limit
+        unset = live[0] - {*own}
+        if unset:
+            raise names.refused(tree, f"a function that calls itself, in which some path does not assign `{min(unset)}`,")
+        counts = [target for block in blocks for target in targets(block)]
+        behind = {block.end.target for block in blocks if isinstance(block.end, Again)}
+        reached = {0, *counts}
+        self._units = [n for n in sorted(reached) if n == 0 or n in behind or counts.count(n) > 1]
+        held = {*own}.union(*(live[n] for n in self._units))
+        self._stack = {name: names.fresh("_stack") for name in sorted(held)}
+        self._states, self._depth, self._state = names.fresh("_stack"), names.fresh("_depth"), names.fresh("_state")
+        self._count = max((len(block.end.values) for block in blocks if isinstance(block.end, End)), default=0)
+        self._results = [names.fresh("_result") for _ in range(self._count)]
+
+    def function(self, error: str) -> list[ast.stmt]:
+        """Returns the statements of the function. error: the name of RecursionError"""
+        self._error = error
+        size = max(self._limit, 1)
+        lists = [(name, size) for name in (*self._stack.values(), self._states)] + [(name, 1) for name in self._results]
+        made: list[ast.stmt] = [
+            _set(name, ast.BinOp(ast.List([Unset(0)], ast.Load()), ast.Mult(), ast.Constant(n))) for name, n in lists
+        ]
+        made += [_set(self._depth, ast.Constant(0)), _set(self._state, ast.Constant(0))]
+        places = {each.arg: each for each in parameters(self._tree.args)}
+        own = [name for name in self._parameters if name in self._stack]
+        made += [at(self._stored(name, _load(name)), places[name]) for name in own]
+        chain: list[ast.stmt] = []
+        for place, number in reversed([*enumerate(self._units)]):
+            body = [*self._loaded(number), *self._block(number, set())]
+            test = ast.Compare(_load(self._state), [ast.Eq()], [ast.Constant(place)])
+            chain = [ast.If(test, body, chain)] if chain else body
+        made.append(ast.While(ast.Constant(True), chain, []))
+        values = [_element(name, ast.Constant(0), ast.Load()) for name in self._results]
+        if values:
+            made.append(ast.Return(values[0] if len(values) == 1 else ast.Tuple([*values], ast.Load())))
+        return made
+
+    def _loaded(self, number: int) -> list[ast.stmt]:
+        """Returns the assignments of what is read in a part of the function or behind it."""
+        block = self._blocks[number]
+        made: list[ast.stmt] = [
+            _set(name, _element(held, ast.Constant(0), ast.Load())) for name, held in zip(block.results, self._results)
+        ]
+        names = sorted(self._live[number] - {*block.results})
+        return made + [_set(name, _element(self._stack[name], _load(self._depth), ast.Load())) for name in names]
+
+    def _stored(self, name: str, value: ast.expr) -> ast.stmt:
+        return ast.Assign([_element(self._stack[name], _load(self._depth), ast.Store())], value)
+
+    def _block(self, number: int, before: set[str]) -> list[ast.stmt]:
+        """Returns the statements of a block, and of those behind it that nothing else leads to.
+
+        before: the names that may be other than they are in the stack
+        """
+        block = self._blocks[number]
+        before = before | _used(block).may
+        made: list[ast.stmt] = list(block.body)
+        match block.end:
+            case Goto(target=target):
+                made += self._going(target, before)
+            case Branch(test=test, then=then, orelse=orelse):
+                made.append(at(ast.If(test, self._going(then, before), self._going(orelse, before)), test))
+            case Again(arguments=arguments, target=target):
+                made += self._calling(arguments, target, before)
+            case End(values=values):
+                made += [
+                    ast.Assign([_element(name, ast.Constant(0), ast.Store())], value) for name, value in zip(self._results, values)
+                ]
+                top = ast.Compare(_load(self._depth), [ast.Eq()], [ast.Constant(0)])
+                made.append(ast.If(top, [ast.Break()], []))
+                made.append(_set(self._depth, ast.BinOp(_load(self._depth), ast.Sub(), ast.Constant(1))))
+                made.append(_set(self._state, _element(self._states, _load(self._depth), ast.Load())))
+        return made
+
+    def _going(self, target: int, before: set[str]) -> list[ast.stmt]:
+        if target not in self._units:
+            return self._block(target, before)
+        stored = [self._stored(name, _load(name)) for name in sorted(self._live[target] & before)]
+        return [*stored, _set(self._state, ast.Constant(self._units.index(target)))]
+
+    def _calling(self, arguments: Sequence[ast.expr], target: int, before: set[str]) -> list[ast.stmt]:
+        live = self._live[target] - {*self._blocks[target].results}
+        made: list[ast.stmt] = [self._stored(name, _load(name)) for name in sorted(live & before)]
+        given = [(name, value) for name, value in zip(self._arguments, arguments) if name in self._stack]
+        held = [(name, self._names.fresh("_given"), value) for name, value in given]
+        made += [at(_set(own, value), value) for _, own, value in held]
+        made.append(ast.Assign([_element(self._states, _load(self._depth), ast.Store())], ast.Constant(self._units.index(target))))
+        made.append(_set(self._depth, ast.BinOp(_load(self._depth), ast.Add(), ast.Constant(1))))
+        deep = ast.Compare(_load(self._depth), [ast.GtE()], [ast.Constant(self._limit)])
+        made.append(ast.If(deep, [ast.Raise(ast.Call(_load(self._error), [ast.Constant(MESSAGE)], []), None)], []))
+        made += [self._stored(name, _load(own)) for name, own, _ in held]
+        return [*made, _set(self._state, ast.Constant(0))]
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _set(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _element(name: str, index: ast.expr, context: ast.expr_context) -> ast.Subscript:
+    return ast.Subscript(_load(name), index, context)
