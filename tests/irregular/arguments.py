@@ -17,6 +17,7 @@ TRAITS = {
     "unsorted pointers": 0.06,
     "views": 0.15,
     "shared memory": 0.08,
+    "frozen": 0.12,
 }
 
 
@@ -64,6 +65,8 @@ def _argument(rng: random.Random, parameter: Parameter, size: _Sizes, traits: tu
             if size.is_many:
                 return f"np.tile({text}, ({MANY}, 1))"
             return f"np.asfortranarray({text})" if "views" in traits and rng.random() < 0.5 else text
+        case "sparse":
+            return _sparse(rng, parameter.element, size, traits)
         case "pointers":
             numbers = _pointers(rng, size, traits)
         case "columns" | "rows":
@@ -77,8 +80,22 @@ def _argument(rng: random.Random, parameter: Parameter, size: _Sizes, traits: tu
     text = f"np.array({numbers}, dtype=np.{parameter.element.replace('bool', 'bool_')})"
     if size.is_many:
         step = f"{size.m} * np.arange({MANY}, dtype=np.{parameter.element})[:, None]"
-        return f"np.append(0, ({text}[1:] + {step}).ravel())" if parameter.kind == "pointers" else f"np.tile({text}, {MANY})"
-    return _viewed(rng, text, traits)
+        text = f"np.append(0, ({text}[1:] + {step}).ravel())" if parameter.kind == "pointers" else f"np.tile({text}, {MANY})"
+    else:
+        text = _viewed(rng, text, traits)
+    return f"polyml.freeze({text})" if "frozen" in traits and rng.random() < 0.6 else text
+
+
+def _sparse(rng: random.Random, element: str, size: _Sizes, traits: tuple[str, ...]) -> str:
+    """Returns a square sparse matrix, whose rows have a few elements each in any order."""
+    rows = [rng.sample(range(size.n), rng.randint(0, min(size.n, 3))) for _ in range(size.n)]
+    columns, ends = sum(rows, []), [sum(map(len, rows[:k])) for k in range(size.n + 1)]
+    indices = f"np.array({columns}, np.int32), np.array({ends}, np.int32)"
+    data = f"np.array({_numbers(rng, len(columns), element, traits)}, dtype=np.{element})"
+    text = f"sp.csr_{rng.choice(('array', 'matrix'))}(({data}, {indices}), shape=({size.n}, {size.n}))"
+    if size.is_many:
+        text = f"sp.csr_array(sp.kron(sp.eye_array({MANY}, dtype=np.{element}), {text}))"
+    return f"polyml.freeze({text})" if "frozen" in traits else text
 
 
 def _viewed(rng: random.Random, text: str, traits: tuple[str, ...]) -> str:

@@ -147,6 +147,8 @@ def difference(path: str, one: Any, other: Any, is_strict: bool) -> str:
         return next(filter(None, (difference(f"{path}[{k}]", a, b, is_strict) for k, (a, b) in enumerate(zip(one, other)))), "")
     if isinstance(one, np.ndarray) and (one.dtype != other.dtype or one.shape != other.shape):
         return f"{path} is {other.dtype}{other.shape}, Python's {one.dtype}{one.shape}"
+    if hasattr(one, "toarray"):
+        one, other = one.toarray(), other.toarray()
     if one is None or _are_equal(np.asarray(one), np.asarray(other), is_strict):
         return ""
     return f"{path} is {other!r:.300}, Python's {one!r:.300}"

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tests.irregular.arguments import argument_sets
+from tests.irregular.array_idioms import ARRAY_IDIOMS
 from tests.irregular.idioms import IDIOMS, workspace
 from tests.irregular.statements import returned, statement
 from tests.irregular.writer import INDENT, OF_ROWS, Parameter, Writer
@@ -41,7 +42,8 @@ def program(seed: int) -> Program:
         if writer.chance(0.2):
             workspace(writer)
         for _ in range(rng.choice((1, 1, 2, 2, 3))):
-            made = rng.choice(IDIOMS) if rng.random() < 0.6 else statement
+            form = rng.random()
+            made = rng.choice(ARRAY_IDIOMS if form < 0.35 else IDIOMS) if form < 0.75 else statement
             pieces.append(made.__name__)
             made(writer)
         _return(writer)
@@ -132,6 +134,21 @@ def features(source: str) -> set[str]:
                 found |= _subscript_features(node)
             case ast.Call(func=ast.Attribute(value=ast.Name(id="polyml"), attr="injective" | "monotonic" | "within" as name)):
                 found.add(name)
+            case ast.FunctionDef(name=name) if name != "kernel":
+                calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+                found |= (
+                    {"function inside"} | {"recursion"} if any(ast.unparse(each) == name for each in calls) else {"function inside"}
+                )
+            case ast.Lambda() | ast.List() | ast.ListComp() | ast.MatMult():
+                found.add(type(node).__name__)
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id="np"), attr="sort" | "argsort" | "searchsorted" | "bincount" | "repeat" as name
+                )
+            ):
+                found.add(name)
+            case ast.Subscript(value=ast.Name(), slice=ast.Compare()):
+                found.add("mask")
             case ast.AugAssign(target=ast.Name()):
                 found.add("carried scalar")
             case ast.Assign(targets=[ast.Tuple()]):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import polyml
 from tests.irregular.generate import Program
@@ -45,7 +46,7 @@ def function_of(program: Program, copy: str) -> Callable[..., object]:
 
 def arguments_of(program: Program, number: int) -> tuple[object, ...]:
     """Returns new arguments for the call of this number."""
-    scope: dict[str, object] = {"np": np}
+    scope: dict[str, object] = {"np": np, "sp": sp, "polyml": polyml}
     for name, text in zip(program.names, program.calls[number]):
         scope[name] = eval(text, scope)
     return tuple(scope[name] for name in program.names)
@@ -73,6 +74,7 @@ def script(program: Program) -> str:
 import math
 import numpy as np
 import polyml
+import scipy.sparse as sp
 
 {program.source}
 {calls}

@@ -46,7 +46,8 @@ def test_programs_have_all_constructs():
         "while", "while True", "while on elements", "break", "continue", "raise", "assert", "for else", "while else", "return in a loop",
         "bounds from data", "step not 1", "gather", "nested gather", "scatter", "gather in a matrix", "swap", "elif",
         "carried scalar", "zeros", "empty", "min", "max", "abs", "sqrt", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor",
-        "injective", "monotonic", "within", "LShift", "RShift", "chained comparison", "BoolOp", "Not", "loops in each other", "loop variable read after",
+        "injective", "monotonic", "within", "function inside", "recursion", "Lambda", "List", "ListComp", "MatMult", "mask",
+        "sort", "argsort", "searchsorted", "bincount", "repeat", "LShift", "RShift", "chained comparison", "BoolOp", "Not", "loops in each other", "loop variable read after",
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ NAMES = {
     "pointers": ("ptr",),
     "counts": ("size",),
     "matrix": ("A", "B"),
+    "sparse": ("S",),
     "real": ("t",),
     "whole": ("limit",),
 }
@@ -32,7 +33,7 @@ class Parameter:
 
     kind: a key of NAMES. Of n rows are `reals`, `wholes`, `flags`, `counts` (small numbers) and `rows`, whose elements are rows;
     of m entries are `values` and `columns`, whose elements are rows; `pointers` has n + 1 elements, which are entries; `matrix` is
-    n by p.
+    n by p, `sparse` an n by n matrix of SciPy's in compressed rows.
     element: the NumPy type of its elements; "" for a number. is_local: the function makes it itself.
     """
 
@@ -120,7 +121,15 @@ class Writer:
         free = [name for name in NAMES[kind] if name not in self.parameters]
         if present and not (free and (is_new or self.chance(0.3))):
             return self.rng.choice(present)
-        elements = {"flags": ("bool",), "reals": REALS, "values": REALS, "matrix": (*REALS, "int64"), "real": ("",), "whole": ("",)}
+        elements = {
+            "flags": ("bool",),
+            "reals": REALS,
+            "values": REALS,
+            "matrix": (*REALS, "int64"),
+            "sparse": REALS,
+            "real": ("",),
+            "whole": ("",),
+        }
         name = free[0]
         self.parameters[name] = Parameter(name, kind, self.rng.choice(elements.get(kind, WHOLES)))
         return name
