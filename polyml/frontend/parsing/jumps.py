@@ -71,7 +71,7 @@ class Jumps:
         loop = self._loops[-1]
         loop.used.discard(loop.inside)
         made = body()
-        return (syntax.Block(loop.inside, made, loc=made[0].loc),) if loop.inside in loop.used else made
+        return (syntax.Block(loop.inside, made, loc=made[0].loc),) if made and loop.inside in loop.used else made
 
     def leave(self, keyword: str, loc: Loc) -> syntax.Leave:
         """Returns what `break` or `continue` becomes."""

@@ -1,12 +1,14 @@
 """`while`, `break`, `continue`, the `else` of loops and early returns mean what they mean in Python, interpreted and compiled."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import polyml
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.interpreter import interpret
-from polyml.frontend.parsing.parse import parse
+from polyml.frontend.parsing.parse import parse, refused
 from polyml.frontend.types.infer import infer
 
 VALUES = [
@@ -217,3 +219,20 @@ def test_jumps_lead_where_python_goes(function):
             assert run(given) == result
             assert given.tolist() == wanted.tolist()
     assert compiled.compiled
+
+
+def all_refused(A, S):
+    for i in range(A.shape[0]):
+        for k in range(S.count(i)):
+            if A[k] < 0:
+                continue
+            A[i] += S.count(k)
+
+
+def test_a_loop_all_of_whose_statements_are_refused_has_its_continue():
+    assert [each.place.line - all_refused.__code__.co_firstlineno for each in refused(all_refused).statements] == [2, 5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        A = np.zeros(2)
+        polyml.kernel(all_refused, cache=False)(A, [0, 1, 1])
+        assert A.tolist() == [1.0, 3.0]
