@@ -3,14 +3,15 @@
     return (A.sum(), B), A.shape, w    ->    ((_, _, ), s, l, )
 
 `_` stands for a number or array, `s` for the shape of an array, which becomes a tuple of its sizes where the array's rank is known, `l`
-for the list of the elements of an array, and `p` for such a list of Python's numbers. The text of a result without such parts is
-empty.
+for the list of the elements of an array, and `p` for such a list of Python's numbers. `Vk1i(_, _, _, )` is a view of the first of its
+parts, by the numbers behind it, as `viewed` says. The text of a result without such parts is empty.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -18,12 +19,52 @@ from polyml.reading.text_scanner import Line
 
 VALUE, SHAPE, LIST, PYTHON_LIST = "_slp"
 _LEAF = re.compile(f"[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}]")
-_FORM = re.compile(f"[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}(), ]*")
+DIAGONAL = "d"
+_VIEW = re.compile(r"V(d|(?:i|k\d+)+)(?=\()")
+_FORM = re.compile(rf"(?:[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}(), ]|V(?:d|(?:i|k\d+)+)(?=\())*")
 
 
 def tuple_of(parts: Sequence[str]) -> str:
     """Returns the form of a tuple, from the forms of its parts."""
     return f"({''.join(f'{part}, ' for part in parts)})"
+
+
+def view_of(name: str, count: int) -> str:
+    """Returns the form of a view by some numbers. name: what it takes of each dimension, as `viewed` has it"""
+    return f"V{name}{tuple_of([VALUE] * (1 + count))}"
+
+
+def views(form: str) -> dict[str, Callable[..., np.ndarray]]:
+    """Returns the functions that make the views of a form, by what stands in front of their parts."""
+    return {match[0]: partial(viewed, match[1]) for match in _VIEW.finditer(form)}
+
+
+def viewed(taken: str, array: np.ndarray, *numbers: int) -> np.ndarray:
+    """Returns a view of an array.
+
+    taken: for each dimension of the array `i` for an index, or `k` with the number of a dimension of the view for a slice; `d` for the diagonal
+    numbers: the indices, and of each slice the first index, the step and how many there are
+
+    >>> viewed("ik1k0", np.arange(8).reshape(2, 2, 2), 1, 0, 1, 2, 1, -1, 2).tolist()
+    [[5, 7], [4, 6]]
+    """
+    if taken == DIAGONAL:
+        return array.diagonal()
+    rest = iter(numbers)
+    indices: list[int | slice] = []
+    dims: list[int] = []
+    for each in re.findall(r"i|k\d+", taken):
+        first = next(rest)
+        if each == "i":
+            indices.append(first)
+            continue
+        step, count = next(rest), next(rest)
+        end = first + step * count
+        indices.append(slice(first, end if end >= 0 else None, step) if count > 0 else slice(0, 0, step))
+        dims.append(int(each[1:]))
+    places = (*indices, ...)
+    part = array[places]
+    return part if dims == sorted(dims) else part.transpose(sorted(range(len(dims)), key=dims.__getitem__))
 
 
 def leaves(form: str) -> list[str]:
@@ -62,7 +103,15 @@ def result(form: str, values: Sequence[object]) -> object:
 
 def _built(signs: Iterator[str], values: Iterator[object]) -> list[object]:
     made: list[object] = []
+    name = ""
     for sign in signs:
+        if name or sign == "V":
+            name += sign
+            if sign == "(":
+                [function] = views(name).values()
+                made.append(function(*_built(signs, values)))
+                name = ""
+            continue
         if sign == ")":
             return made
         if sign == "(":

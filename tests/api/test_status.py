@@ -95,7 +95,7 @@ def selected(A):
 
 
 def viewed(A):
-    return A[1:]
+    return A.real
 
 
 def steps(A):

@@ -27,6 +27,7 @@ from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, m
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.selecting import places
+from polyml.frontend.arrays.sequences import returned_views
 from polyml.frontend.arrays.shapes import checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import copied_reads, overwritten_reads
 from polyml.frontend.arrays.views import (
@@ -386,11 +387,13 @@ class Lowering(LoopBuilder):
         made = [self._tested_result(self.value(value), value.loc) for value in values]
         if stmt.form:
             stmt, values, made = self._with_sizes(stmt, values, made)
+        given = {name: array for name, array in self._storage.items() if name in self._params}
+        stmt, values, made = returned_views.with_numbers(stmt, values, made, given, self._possibly_viewed)
         shared = Counter(m.storage for m in made if isinstance(m, Elements) and m.storage)
         for value, array in zip(values, made):
             if not isinstance(array, Elements) or not array.storage or shared[array.storage] < 2:
                 continue
-            if not array.whole or array.storage in self.late_arrays:
+            if array.storage not in self._params and (not array.whole or array.storage in self.late_arrays):
                 raise NotAffineError(
                     "two results share their memory",
                     code="PML-F022",
@@ -432,13 +435,6 @@ class Lowering(LoopBuilder):
     def _returned(self, value: Expr, made: Value) -> Expr | syntax.ArrayName:
         if not isinstance(made, Elements):
             return made
-        if made.storage in self._params and not made.whole:
-            raise NotAffineError(
-                "a view of an argument is returned",
-                code="PML-F022",
-                loc=value.loc,
-                notes=["polyml compiles: `return A[1:].copy()`"],
-            )
         whole = made if made.whole else self.memory(made, "result", value.loc)
         if not self.is_tested(whole) and any(self._allocated_extent(extent) is not extent for extent in whole.shape):
             raise NotAffineError("an array is returned whose size changes with a loop", loc=value.loc, code="PML-F022")

@@ -143,7 +143,7 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
         types[f"_w{place}"] = numpy_dtype(result.whole).type
         parts.append(joined if result.dtype.weak else f"_w{place}({joined})")
     if artifact.result_form:
-        types |= {"_listed": result_forms.listed}
+        types |= {"_listed": result_forms.listed, **result_forms.views(artifact.result_form)}
         letters = result_forms.leaves(artifact.result_form)
         if len(letters) != len(parts):
             raise ValueError(f"{len(parts)} results are not those of {artifact.result_form!r:.40}")

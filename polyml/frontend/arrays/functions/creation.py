@@ -115,7 +115,7 @@ def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
         raise PolymlValueError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
     rows, columns = array.shape
     require_equal(rows, columns, "the diagonal of a matrix that is not square", builder.require, loc)
-    return Elements((rows,), lambda point: array.at((point[0], point[0])))
+    return Elements((rows,), lambda point: array.at((point[0], point[0])), may_be_view_of=array.storage)
 
 
 def take(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
