@@ -51,7 +51,7 @@ class Probe:
 
 
 _CONSTRUCTS = [
-    "A[1:3]", "A[:, ::2]", "A[::-1] * 1", "A[-1] * 1", "A[..., 0] + 0", "A[:, None, :] + x", "A[1:, 1:] = B[:-1, :-1]",
+    "A[1:3]", "A.T", "A[n:, ::-2], x[1:]", "def g(k): return 1 if k < 1 else 2 * g(k - 1); return x * g(n)", "A[:, ::2]", "A[::-1] * 1", "A[-1] * 1", "A[..., 0] + 0", "A[:, None, :] + x", "A[1:, 1:] = B[:-1, :-1]",
     "A[n] = x", "A[:] = B.T", "A += B", "A[1:] = A[:-1]", "A @ x", "y = A[1]; y[0] = 1; return A.sum()",
     "for i in range(4): A[i, i:] = x[i:]", "for i in range(2): A[J[i]] = x", "for i in range(2): A[i, J[i]:] = x[0]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "if n > 1: y = A + B; else: y = B.copy(); return y", "if n > 1: t = x[0]; return t", "A > B", "A == B",
     "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
@@ -106,7 +106,7 @@ _CALLS = {
     "round": ["np.round(A / 2)", "A.round()", "np.round(A, 1)", "np.round(A, -1)", "round(x[0], 2)", "round(n, 2)"],
     "vector_norm": ["np.linalg.norm(x)", "np.linalg.norm(A)", "np.linalg.norm(A, axis=1)"],
     "trace": ["np.trace(A)", "A.trace()"],
-    "diagonal": ["np.diagonal(A) + 0", "A.diagonal() + 0"],
+    "diagonal": ["np.diagonal(A)", "np.diagonal(A) + 0", "A.diagonal() + 0"],
     "array": [
         "np.array([x[0], x[1]])",
         "np.array([n, s, 1])",

@@ -65,7 +65,7 @@ def function_inside(w: Writer) -> None:
         w.emit(f"def {name}(v, scale={w.pick('1.0', '0.5')}):", f"    return ({body}) * scale")
     else:
         w.emit(f"def {name}(v):", f"    if v > {limit}:", "        return v", f"    u = {body}", "    return u")
-    has_scale = "scale" in w.lines[-2]
+    has_scale = any("scale" in line for line in w.lines[-2:])
     with w.block(f"for {i} in range(n):", rows=i, loops=i):
         called = f"{name}({bare(real(w, 1))}{w.pick('', ', 2.0', ', scale=0.25') if has_scale else ''})"
         if w.chance(0.4):
@@ -128,14 +128,16 @@ def selected(w: Writer) -> None:
         w.emit(f"{chosen} = {x}[{mask}]", f"{x}[{mask}] = {w.pick('0.0', f'{chosen} * 0.5', f'{x}[{mask}] + 1.0')}")
     total = w.fresh("kept", "sum_of")
     if w.chance(0.6):
-        w.emit(f"{total} = {w.pick('0.0', '0')}")
+        w.emit(f"{total} = 0.0")
         with w.block(f"for {i} in range(len({chosen})):"):
             if w.chance(0.4):
                 w.emit(f"if {chosen}[{i}] {w.pick('>', '<=', '==')} {w.pick('0', '1')}:", f"    {w.pick('continue', 'break')}")
             w.emit(f"{total} {w.pick('+=', '-=')} {chosen}[{i}]")
         result(w, "real", total)
     elif w.chance(0.5):
-        w.emit(f"{total} = {w.pick(f'{chosen}.sum()', f'len({chosen})', f'{chosen}.shape[0]', f'np.sum({chosen}, axis=0)')}")
+        w.emit(
+            f"{total} = {w.pick(f'len({chosen})', f'{chosen}.shape[0]', f'np.count_nonzero({chosen})', f'{chosen}.size')}"
+        )
         result(w, "real", total)
     result(w, "array", chosen)
 
@@ -171,6 +173,20 @@ def reduced(w: Writer) -> None:
     )  # fmt: skip
     w.emit(f"{made} = {form}")
     result(w, "array", made)
+
+
+def viewed(w: Writer) -> None:
+    """Writes a view of an argument, which a loop may change and which may be returned."""
+    i, made, x = w.counter(), w.fresh("part", "rest"), w.array("reals")
+    if w.chance(0.3):
+        A, _ = w.matrix()
+        w.emit(f"{made} = {w.pick(f'{A}.T', f'{A}[::-1]', f'{A}[:, ::2]', f'{A}[1:].T')}")
+    else:
+        w.emit(f"{made} = {x}{w.pick('[1:]', '[::2]', '[::-1]', '[-3:]', '[:2]', '[n // 2:]')}")
+        if w.chance(0.5):
+            with w.block(f"for {i} in range({made}.shape[0]):"):
+                w.emit(f"if {made}[{i}] {w.pick('>', '<')} {w.array('real')}:", f"    {made}[{i}] {w.pick('=', '+=', '*=')} 0.5")
+    result(w, "array", w.pick(made, f"{made}[::-1]", f"({x}, {made})"))
 
 
 def sparse_matrix(w: Writer) -> None:
@@ -254,5 +270,5 @@ def recursive(w: Writer) -> None:
 
 ARRAY_IDIOMS = (
     listed, listed, written_array, function_inside, function_inside, tuples, tuples, selected, selected, selected, ordered, ordered, reduced,
-    sparse_matrix, recursive, recursive, recursive,
+    sparse_matrix, viewed, viewed, recursive, recursive, recursive,
 )  # fmt: skip
