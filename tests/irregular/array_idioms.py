@@ -135,9 +135,7 @@ def selected(w: Writer) -> None:
             w.emit(f"{total} {w.pick('+=', '-=')} {chosen}[{i}]")
         result(w, "real", total)
     elif w.chance(0.5):
-        w.emit(
-            f"{total} = {w.pick(f'len({chosen})', f'{chosen}.shape[0]', f'np.count_nonzero({chosen})', f'{chosen}.size')}"
-        )
+        w.emit(f"{total} = {w.pick(f'len({chosen})', f'{chosen}.shape[0]', f'np.count_nonzero({chosen})', f'{chosen}.size')}")
         result(w, "real", total)
     result(w, "array", chosen)
 
