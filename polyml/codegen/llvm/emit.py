@@ -11,12 +11,12 @@ from collections.abc import Callable, Set
 from polyml import polyhedra
 from polyml.codegen.analysis.integer_ranges import INTEGER_LIMIT, MOST_THREADS
 from polyml.codegen.ir.local_memory import ARRAY_GAP
-from polyml.codegen.ir.program import Loop, Program
+from polyml.codegen.ir.program import Loop, Program, instances
 from polyml.codegen.llvm.addresses import ArrayArguments, Module
 from polyml.codegen.llvm.arithmetic import FloatArithmetic
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNOPTIMIZED, Body
-from polyml.codegen.llvm.loops.parallel_work import is_short, work, work_at
+from polyml.codegen.llvm.loops.parallel_work import is_short, region_work, work, work_at
 from polyml.codegen.llvm.outline import (
     STATUS_WORD,
     LoopEnvironment,
@@ -24,7 +24,6 @@ from polyml.codegen.llvm.outline import (
     has_loops_by_data,
     is_of_chunks,
     may_fail,
-    region_work,
 )
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import memory_type
@@ -293,13 +292,20 @@ class KernelEmitter(Body):
         if is_of_chunks(self.module, node):
             return "true"
         if may_fail(self.module, node):
-            return self.fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK // region_work(self.module, node)}")
+            total = self.fn.emit(f"mul i64 {work(self, node)}, {region_work(self, node)}")
+            return self.fn.emit(f"icmp sge i64 {total}, {PARALLEL_WORK}")
         least, most = work_at(node, *self.module.ranges.corners(self.module.symbols))
         if least is not None and least >= PARALLEL_WORK:
             return "true"
         if most is not None and most < PARALLEL_WORK:
             return "false"
         return self.fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
+
+    def _used(self, node: Loop) -> set[str]:
+        """Returns the arrays and numbers that a loop uses. The others have no address in its function, so that they may be registers."""
+        statements = [self.scop.statements[instance.statement] for instance in instances(node.body)]
+        used = {access.array for s in statements for access in (*s.reads, *s.writes)}
+        return used | {self.scop.arrays[name].address for name in used}
 
     def _outline(self, node: Loop, enough: str | None) -> None:
         """Emits the loop as a function of its own, and a call of the pool, whose threads call that function.
@@ -309,7 +315,7 @@ class KernelEmitter(Body):
         fn, module = self.fn, self.module
         ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # they may be known outside of all loops
         outer = [n for n, (_, depth) in self.names.items() if depth > 0 or n in ends]
-        arrays = sorted(self._local)
+        arrays = sorted(self._local.keys() & self._used(node) if module.has_regions else self._local)
         words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
         words += [("ptr", self._local[a]) for a in arrays]
         words += [("i64", self.names[n][0]) for n in outer]

@@ -14,7 +14,6 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.quasi_affine.affine import variable
 
-LOOP_WORK, BLOCK_WORK = 16, 4  # plain instances that a loop in a region takes the time of in each iteration around it, and its rest
 STATUS_WORD = 2  # of the words that tell of the first error in a region: a lock, its iteration, its status
 _FAIL = """define internal void @polyml_fail(ptr %words, i64 %iteration, i64 %status) nounwind cold noinline {
 entry:
@@ -163,13 +162,6 @@ def is_of_chunks(module: Module, node: Loop) -> bool:
     """Returns whether a loop runs chunks of another one, which was worth it by the sizes that code is made for."""
     regions = (module.scop.statements[each.statement].region for each in instances(node.body))
     return any(region is not None and region.restarts for region in regions)
-
-
-def region_work(module: Module, node: Loop) -> int:
-    """Returns an estimate of how many plain instances an instance of the regions in a loop takes as long as."""
-    regions = [region for each in instances(node.body) if (region := module.scop.statements[each.statement].region)]
-    loops_inside = sum(isinstance(stmt, (syntax.For, syntax.While)) for region in regions for stmt in statements(region.body))
-    return LOOP_WORK ** min(loops_inside, 2) * BLOCK_WORK
 
 
 def has_loops_by_data(module: Module, node: Loop) -> bool:

@@ -7,9 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.llvm.addresses import Addresses
 from polyml.codegen.llvm.loops.loop_bounds import bounds, trips
+from polyml.frontend import syntax, traversal
+from polyml.model.core.nest import Integer
 from polyml.quasi_affine.affine import Affine, extremum, floor_div
 
 SHORT_DEPTH = 2  # the most nested loops inside of a short loop
+LOOP_WORK, BLOCK_WORK = (
+    16,
+    4,
+)  # plain instances that a loop of unknown length takes the time of, in a region, and what stands around it
+_MOST_WORK = 2**20  # that is added up of a loop in a region
 
 
 def is_short(program: Program, node: Loop) -> bool:
@@ -44,6 +51,53 @@ def work(body: Addresses, node: Loop) -> str:
             total = fn.emit(f"mul i64 {total}, {count}")
         total = total if times == 1 else fn.emit(f"mul i64 {total}, {times}")
     return total
+
+
+def region_work(body: Addresses, node: Loop) -> str:
+    """Emits an estimate of how many plain instances an instance of the regions in a loop takes as long as, and returns its SSA name."""
+    regions = (body.scop.statements[each.statement].region for each in instances(node.body))
+    total = "0"
+    for region in regions:
+        total = total if region is None else body.fn.emit(f"add i64 {total}, {_block_work(body, region.body)}")
+    return total
+
+
+def _block_work(body: Addresses, block: Sequence[syntax.Stmt]) -> str:
+    """Emits an estimate of how many plain instances a block of a region takes as long as, and returns its SSA name."""
+    fn, total = body.fn, str(BLOCK_WORK)
+    for stmt in block:
+        inside = [_block_work(body, part) for part in traversal.bodies(stmt)]
+        if not isinstance(stmt, (syntax.For, syntax.While)):
+            longer = [part for part in inside if part != str(BLOCK_WORK)]  # of a branch, both sides
+        else:
+            times = _trips_of(body, stmt) if isinstance(stmt, syntax.For) else str(LOOP_WORK)
+            body.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+            product = fn.emit(f"mul i64 {times}, {inside[0]}")
+            longer = [fn.emit(f"call i64 @llvm.smin.i64(i64 {product}, i64 {_MOST_WORK})")]
+        for part in longer:
+            total = fn.emit(f"add i64 {total}, {part}")
+    return total
+
+
+def _trips_of(body: Addresses, loop: syntax.For) -> str:
+    """Emits how many iterations a loop of a region has, where sizes and other parameters alone say so, and returns its SSA name."""
+    start, stop = _affine(loop.start), _affine(loop.stop)
+    if start is None or stop is None or not start.names | stop.names <= body.module.symbols:
+        return str(LOOP_WORK)
+    fn = body.fn
+    length = stop - start if loop.step > 0 else start - stop
+    total = body.integer(length if abs(loop.step) == 1 else floor_div(length, abs(loop.step)))
+    for name, bound in (("smax", 0), ("smin", _MOST_WORK)):
+        body.declared.setdefault(f"llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
+        total = fn.emit(f"call i64 @llvm.{name}.i64(i64 {total}, i64 {bound})")
+    return total
+
+
+def _affine(end: syntax.Expr) -> Affine | None:
+    """Returns the end of a loop of a region as an affine expression; None where it is none."""
+    if isinstance(end, syntax.Const):
+        return Affine(int(end.value))
+    return end.affine if isinstance(end, Integer) else None
 
 
 def work_at(node: Loop, *corners: Mapping[str, int]) -> list[int | None]:

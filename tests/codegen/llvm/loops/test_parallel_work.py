@@ -51,3 +51,27 @@ def test_sizes_that_differ_are_refused_by_one_comparison():
     C = np.ones((700, 699))
     product(2.0, 3.0, C, np.ones((700, 701)), np.ones((701, 699)))
     assert (C == 2.0 * 701 + 3.0).all()
+
+
+def rows_of_a_region(x, k, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, 0] += x[k[j] % x.shape[0]]
+
+
+def rows_as_data_say(x, k, out):
+    for i in range(out.shape[0]):
+        for j in range(k[i]):
+            out[i, 0] += x[j]
+
+
+@pytest.mark.parametrize("function, is_counted", [(rows_of_a_region, True), (rows_as_data_say, False)])
+def test_loops_of_a_region_count_as_they_are_where_sizes_say_how_long(function, is_counted):
+    args = np.arange(5.0), np.array([1, 4, 2]), np.zeros((3, 3))
+    kernel = polyml.kernel(function, cache=False, threads=2, fallback="error")
+    text = re.search(r"(?s)define i64 @polyml_kernel\(.*?\n}", str(kernel.inspect_llvm(*args))).group()
+    assert text.count("i64 1048576)") == (2 if is_counted else 1)  # the loop's length is limited, and its work
+    own, plain = [[a.copy() for a in args] for _ in range(2)]
+    kernel(*own)
+    function(*plain)
+    assert all(map(np.array_equal, own, plain))
