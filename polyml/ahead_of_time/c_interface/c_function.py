@@ -95,7 +95,7 @@ def c_function(
     values = list(returned(artifact.results))
     if artifact.result_form:
         raise ConfigError(
-            f"{shown(artifact.name)} returns tuples in a tuple, a shape or a list",
+            f"{shown(artifact.name)} returns tuples in a tuple, a shape, a list or a view",
             notes=["return numbers and arrays, or one tuple of them"],
         )
     if any(isinstance(value, ArrayResult) and value.sizes for value, *_ in values):

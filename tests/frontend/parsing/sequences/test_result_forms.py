@@ -107,7 +107,7 @@ def test_forms_are_texts():
 
 
 def test_a_library_says_that_it_has_no_such_results(tmp_path):
-    with pytest.raises(ConfigError, match="returns tuples in a tuple, a shape or a list"):
+    with pytest.raises(ConfigError, match="returns tuples in a tuple, a shape, a list or a view"):
         built(returned_shape, "f64[N]", tmp_path)
 
 
