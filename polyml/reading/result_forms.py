@@ -19,9 +19,9 @@ from polyml.reading.text_scanner import Line
 
 VALUE, SHAPE, LIST, PYTHON_LIST = "_slp"
 _LEAF = re.compile(f"[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}]")
-DIAGONAL = "d"
-_VIEW = re.compile(r"V(d|(?:i|k\d+)+)(?=\()")
-_FORM = re.compile(rf"(?:[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}(), ]|V(?:d|(?:i|k\d+)+)(?=\())*")
+DIAGONAL, RESHAPED = "dr"
+_VIEW = re.compile(r"V([dr]|(?:i|k\d+)+)(?=\()")
+_FORM = re.compile(rf"(?:[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}(), ]|V(?:[dr]|(?:i|k\d+)+)(?=\())*")
 
 
 def tuple_of(parts: Sequence[str]) -> str:
@@ -42,7 +42,8 @@ def views(form: str) -> dict[str, Callable[..., np.ndarray]]:
 def viewed(taken: str, array: np.ndarray, *numbers: int) -> np.ndarray:
     """Returns a view of an array.
 
-    taken: for each dimension of the array `i` for an index, or `k` with the number of a dimension of the view for a slice; `d` for the diagonal
+    taken: for each dimension of the array `i` for an index, or `k` with the number of a dimension of the view for a slice; `d` for the
+        diagonal, `r` for a reshape to the numbers
     numbers: the indices, and of each slice the first index, the step and how many there are
 
     >>> viewed("ik1k0", np.arange(8).reshape(2, 2, 2), 1, 0, 1, 2, 1, -1, 2).tolist()
@@ -50,6 +51,8 @@ def viewed(taken: str, array: np.ndarray, *numbers: int) -> np.ndarray:
     """
     if taken == DIAGONAL:
         return array.diagonal()
+    if taken == RESHAPED:
+        return array.reshape(numbers)
     rest = iter(numbers)
     indices: list[int | slice] = []
     dims: list[int] = []

@@ -13,11 +13,11 @@ COMPILED = (
     "x[1:]", "x[::2]", "x[::-1]", "x[::-2]", "x[1:][::2]", "x[::2][1:]", "x[5:]", "x[-2:]", "x[3:1]", "x[1:1]", "x[:]", "x[...]", "x.T", "x.transpose()",
     "np.flip(x)", "x[n:]", "x[:n]", "x[n:n + 2]", "x[len(x) // 2:]", "x[0]", "x[:, 0]", "x[n, 1:]", "x[1:, :-1].T[::-1]", "x.T[1:].T",
     "x.swapaxes(0, 1)", "np.diagonal(x)", "x.diagonal()", "x", "np.asarray(x)", "(x, x[1:])", "(x[1:], x[:-1])", "(x[1:], x.sum(), (y[:2], n))",
-    "(x[1:], [1.0, 2.0], x.shape)", "x[k[0]:]", "x[k[0]:k[1]]", "x[k[0]:, n]", "x.copy()[1:]",
+    "(x[1:], [1.0, 2.0], x.shape)", "x[k[0]:]", "x[k[0]:k[1]]", "x[k[0]:, n]", "x.copy()[1:]", "x.reshape(-1)", "x.reshape(3, 3)", "(x, x.reshape(-1), x.sum())",
 )  # fmt: skip
 OTHERS = (
-    "x.ravel()", "x.reshape(-1)", "x.conj()", "np.ascontiguousarray(x)", "x.real", "x.imag", "x[None, 1:]", "x.squeeze()", "x[k]", "x[x > 0]",
-    "x.reshape(3, 3)", "np.expand_dims(x, 0)", "x[1:, 1:].diagonal()", "np.diag(x)", "np.broadcast_to(x, x.shape)", "x.view()",
+    "x.ravel()", "x.reshape(-1)[1:]", "x.T.reshape(-1)", "x.reshape(1, -1).reshape(3, 3)", "x[1:].reshape(-1)", "x.reshape(-1).T", "x.reshape(4)", "x.conj()", "np.ascontiguousarray(x)", "x.real", "x.imag", "x[None, 1:]", "x.squeeze()", "x[k]", "x[x > 0]",
+    "np.expand_dims(x, 0)", "x[1:, 1:].diagonal()", "np.diag(x)", "np.broadcast_to(x, x.shape)", "x.view()",
 )  # fmt: skip
 ARRAYS = {
     "vector": lambda: np.arange(4.0),

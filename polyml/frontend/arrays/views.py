@@ -26,7 +26,7 @@ class Elements:
     at: gives the element at a point; a Subscript where the array is in memory
     storage: the name of the array in memory that holds the elements, which may then be assigned; None if they are only computed
     whole: whether it is all of that array in memory, and no view of it such as `A[:]`
-    may_be_view_of: the name of an array in memory that NumPy may make this one a view of
+    may_be_view_of, rows_of: the name of an array in memory that NumPy may make this one a view of; that this one is a reshape of
     """
 
     shape: tuple[Extent, ...]
@@ -34,6 +34,7 @@ class Elements:
     storage: str | None = None
     whole: bool = False
     may_be_view_of: str | None = None
+    rows_of: str | None = None
 
     @property
     def rank(self) -> int:
@@ -79,8 +80,7 @@ def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
 def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requirements, loc: Loc | None) -> tuple[Extent, ...]:
     """Returns the shape of an elementwise operation on operands of these shapes.
 
-    Sizes that are not the same expression are required to be equal: calls in which they are not run as plain Python, which
-    broadcasts or raises.
+    Sizes that are not the same expression are required to be equal: plain Python runs other calls, and broadcasts or raises.
 
     require: is called with the conditions
     """

@@ -107,7 +107,7 @@ def f(A):
 kernel.py:2:12: error: a view of an argument is returned
           return A.real
                  ^^^^^^
-  note: polyml compiles: views by slices, indices and transpositions, or a copy, as `x.reshape(2, 3).copy()`
+  note: polyml compiles: views by slices, indices, transpositions and a reshape, or a copy, as `x.real.copy()`
 """,
         [array("f8", 1)],
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
@@ -36,11 +37,13 @@ def _flatten(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 def _reshape(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = as_array(args[0], loc)
-    return builder.view_or_copy(array, _as_shape(builder, array, args[1:], loc))
+    made = builder.view_or_copy(array, _as_shape(builder, array, args[1:], loc))
+    return dataclasses.replace(made, rows_of=array.storage if array.whole else None)
 
 
 def _ravel(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    return _reshape(builder, [args[0], syntax.Const(-1)], options, loc)
+    array = as_array(args[0], loc)
+    return builder.view_or_copy(array, _as_shape(builder, array, [syntax.Const(-1)], loc))
 
 
 def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc: Loc | None) -> Elements:

@@ -3,7 +3,7 @@
     return x[1:, 2], s    ->    the form (Vk0i(_, _, _, _, _, ), _, ) of x, 1, 1, x.shape[0] - 1, 2, s
 
 In the text of a form, `i` stands for an index along a dimension of the array, `k` with the number of a dimension of the view for a slice,
-whose first index, step and length are given. `d` stands for the diagonal of a matrix. So the view has the memory, the base, the strides and the flags that it has in Python.
+whose first index, step and length are given. `d` stands for the diagonal of a matrix, `r` for a reshape. So the view has the memory, the base, the strides and the flags that it has in Python.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def with_numbers(
             expressions.append(value)
             found.append(own)
             continue
-        if base in uncertain:
+        if base in uncertain and own.rows_of != base:
             raise _refused(value)
         name, numbers = _described(own, value)
         texts.append(result_forms.view_of(name, len(numbers)))
@@ -63,6 +63,8 @@ def _is_view(value: Elements, arguments: dict[str, Elements]) -> bool:
 
 def _described(view: Elements, value: Expr) -> tuple[str, list[Expr]]:
     """Returns the text that says what a view takes of each dimension of an array, and its numbers. value: the view as it is written"""
+    if view.rows_of:
+        return result_forms.RESHAPED, [extent.expr for extent in view.shape]
     point = any_point(view.rank)
     element = view.at(point)
     places = {place.name: number for number, place in enumerate(point) if isinstance(place, syntax.Name)}
@@ -101,5 +103,5 @@ def _mentions(atom: Expr, places: dict[str, int]) -> bool:
 
 
 def _refused(value: Expr) -> NotAffineError:
-    notes = ["polyml compiles: views by slices, indices and transpositions, or a copy, as `x.reshape(2, 3).copy()`"]
+    notes = ["polyml compiles: views by slices, indices, transpositions and a reshape, or a copy, as `x.real.copy()`"]
     return NotAffineError("a view of an argument is returned", code="PML-F022", loc=value.loc, notes=notes)
