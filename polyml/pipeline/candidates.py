@@ -15,6 +15,7 @@ from polyml.errors import NotAffineError
 from polyml.model.core.call_interface import SizeRelation
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
+from polyml.pipeline.conditional_loops import conditional_loops
 from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, TooFarExpanded, generate
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.size_guards import related_sizes, sizes_used
@@ -41,10 +42,15 @@ def searched(
     wanted: what the kernel is compiled for.
     schedules: the cache of schedules that were found before; None: none is kept.
     emits: how much is made, as for `generate`.
-    in_region: makes a model in which loops at some places are in regions, which keep conditions as branches. It is used where a schedule
-        takes too much memory for the values of a scalar, as a condition that several statements have; None: the source's order is.
+    in_region: makes a model in which loops at some places are in regions, which keep conditions as branches. It is used for loops that a
+        condition skips, and where a schedule takes too much memory for the values of a scalar, as a condition that several statements
+        have; None: the source's order is.
     Raises NotAffineError where no candidate can be generated.
     """
+    if in_region is not None and not model.scop.has_regions and (places := conditional_loops(model.scop)):
+        inside = in_region(places)
+        if inside is not None:
+            return _searched(inside, wanted, schedules, runner, emits, True)
     try:
         return _searched(model, wanted, schedules, runner, emits, in_region is None)
     except TooFarExpanded as found:

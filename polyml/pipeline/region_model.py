@@ -64,7 +64,8 @@ def in_region(
 ) -> Model | None:
     """Returns the model of a kernel with the loops at these places in regions; None where no region has them."""
     try:
-        return _with_loops(kernel, types, replace(wanted, regions=True), runner, LoopsAround(sequential=places))
+        around = LoopsAround(sequential=places)
+        return _with_tests(kernel, types, replace(wanted, around=around), runner, NotAffineError("no region has it"))[0]
     except NotAffineError:
         return None
 

@@ -151,12 +151,12 @@ def pays_tiles(scop: Scop) -> bool:
             continue
         depth = len(statement.iterators) - max((_shared_loops(statement, other) for other in regions), default=0)
         repeats = depth > max(1, len(statement.write.subscripts))
-        if depth > 2 or repeats and _jumps(statement):
+        if depth > 2 or repeats and jumps(statement):
             return True
     return False
 
 
-def _jumps(statement: Statement) -> bool:
+def jumps(statement: Statement) -> bool:
     """Returns whether the innermost loop around an assignment moves another subscript of an access than the last one."""
     innermost = len(statement.iterators) - 1
     moved = (value for access in (*statement.reads, statement.write) for value in access.subscripts[:-1])
