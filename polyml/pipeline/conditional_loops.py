@@ -41,11 +41,13 @@ def _skipped(statement: Statement) -> Iterator[Loc]:
 
 
 def _conditions(statement: Statement) -> Iterator[syntax.Expr]:
-    """Yields the conditions where an assignment changes nothing if they are false: where it keeps its element, or adds zero to it."""
+    """Yields the conditions by which an assignment changes nothing: where it keeps its element, or adds zero to it."""
     for node in traversal.nodes(statement.value) if statement.region is None else ():
-        if isinstance(node, syntax.IfExp):
-            keeps = isinstance(node.orelse, Load) and statement.reads[node.orelse.access] == statement.write
-            adds_zero = node is not statement.value and isinstance(node.orelse, syntax.Const) and node.orelse.value == 0
+        if not isinstance(node, syntax.IfExp):
+            continue
+        for side in (node.then, node.orelse):
+            keeps = isinstance(side, Load) and statement.reads[side.access] == statement.write
+            adds_zero = node is not statement.value and isinstance(side, syntax.Const) and side.value == 0
             if keeps or adds_zero:
                 yield node.condition
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polyml.dtypes import DType
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.model.core.nest import Assign, Read, Truth, Value, map_leaves
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Condition
@@ -56,6 +56,11 @@ def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
 def zero(dtype: DType) -> syntax.Const:
     """Returns the zero of a type, for a value that nothing reads."""
     return syntax.Const({"f": 0.0, "b": False}.get(dtype.kind, 0), dtype=dtype)
+
+
+def reads(value: Value, scalar: str) -> bool:
+    """Returns whether a value is made of a scalar, as the new value of a sum is of the old one."""
+    return any(isinstance(node, Read) and node.array == scalar for node in traversal.nodes(value))
 
 
 def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
@@ -147,7 +152,7 @@ def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
 def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
     """Returns a select `v if predicate else scalar` with zero in place of the scalar, which is read only where the predicate holds.
 
-    Any other value is returned unchanged.
+    Any other value is returned unchanged, and so is one where v is made of the scalar: that is an update, of a sum for example.
     """
     if not isinstance(value, syntax.IfExp):
         return value
@@ -156,7 +161,8 @@ def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
     if value.condition != bare.condition:
         return value
     old = value.then if is_flipped else value.orelse
-    if not (isinstance(old, Read) and old.array == scalar):
+    new = value.orelse if is_flipped else value.then
+    if not (isinstance(old, Read) and old.array == scalar) or reads(new, scalar):
         return value
     return replace(value, then=zero(old.dtype)) if is_flipped else replace(value, orelse=zero(old.dtype))
 

@@ -19,7 +19,7 @@ from polyml.model.index_arrays.assumed import known_facts
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
 from polyml.model.lowering.declarations import Declarations
-from polyml.model.lowering.if_conversion import joined, leading_truths, select, zero
+from polyml.model.lowering.if_conversion import joined, leading_truths, reads, select, zero
 from polyml.model.lowering.private_numbers import branch_locals, sunk
 from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
@@ -257,7 +257,7 @@ class _NestBuilder:
         self._values.assigned(target, stmt.value, value)
         dtype = self._declared.scalar_types.get(target.name, value.dtype)
         to = _Element(self._declared.scalar(target.name, dtype))
-        if predicate is not None and target.name in scope.private:
+        if predicate is not None and target.name in scope.private and not reads(value, to.array):
             value, predicate = select(predicate, value, zero(value.dtype)), None
         return self._store(to, value, predicate, stmt.loc)
 

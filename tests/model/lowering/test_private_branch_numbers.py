@@ -107,3 +107,27 @@ def test_a_loop_under_a_condition_has_lanes():
     kernel = polyml.kernel(f, fallback="error", cache=False)
     kernel(np.ones(100), np.zeros(100))
     assert "+ vectorized" in kernel.explain()
+
+
+def summed_behind_a_return(x, y):
+    if x[0] == 0.0:
+        return 0.0
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * y[i]
+    mean = total / x.shape[0]
+    most = x[0]
+    for i in range(x.shape[0]):
+        most = max(most, x[i] - mean)
+    return most
+
+
+@pytest.mark.parametrize("first", [0.0, 2.0])
+def test_sums_of_one_branch_have_lanes(first):
+    x, y = np.linspace(1.0, 2.0, 300), np.linspace(0.0, 1.0, 300)
+    x[0] = first
+    kernel = polyml.kernel(summed_behind_a_return, cache=False, fallback="error", threads=1)
+    assert kernel(x, y) == pytest.approx(summed_behind_a_return(x, y), rel=1e-14)
+    lines = str(kernel.inspect_ast(x, y)).splitlines()
+    updates = [number for number, line in enumerate(lines) if "else total + " in line or "else max(" in line]
+    assert updates and all("together" in lines[number - 1] for number in updates)
