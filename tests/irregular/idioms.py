@@ -320,6 +320,25 @@ def workspace(w: Writer) -> None:
         w.arrays.append("work")
 
 
+def groups(w: Writer) -> None:
+    """Writes the different numbers of a vector with how often each is there, or sets of two vectors."""
+    values, counts = w.fresh("labels", "kinds"), w.fresh("sizes", "often")
+    x = w.array(w.pick("rows", "wholes"))
+    form = w.rng.randrange(4)
+    if form == 0:
+        w.emit(f"{values}, {counts} = np.unique({x}, return_counts=True)")
+    elif form == 1:
+        w.emit(f"{values}, {counts} = np.unique({x}[{w.pick('1:', ':3', '::2')}], {w.pick('return_inverse', 'return_index')}=True)")
+    else:
+        other = w.array(w.pick("rows", "wholes"))
+        w.emit(
+            f"{values} = np.{w.pick('union1d', 'intersect1d', 'setdiff1d', 'setxor1d')}({x}, {other})",
+            f"{counts} = np.isin({x}, {values})",
+        )
+    result(w, "array", values)
+    result(w, "array", counts)
+
+
 def result(w: Writer, kind: str, text: str) -> None:
     """Takes a value into scope, and, of arrays and texts that are no name, into what may be returned."""
     if kind == "array" or not text.isidentifier() or text in w.parameters:
@@ -330,5 +349,5 @@ def result(w: Writer, kind: str, text: str) -> None:
 
 IDIOMS = (
     sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows,
-    bisection, chain, merged, iterated, own_way, own_way, own_way, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace,
+    bisection, chain, merged, iterated, own_way, own_way, own_way, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace, groups,
 )  # fmt: skip
