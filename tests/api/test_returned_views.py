@@ -99,13 +99,56 @@ def test_what_is_written_before_and_behind_the_call_is_seen(threads, fp, element
     assert x[3] == 7 and back.tolist() == [4, 7, 5] and np.shares_memory(back, x)
 
 
-def test_a_diagonal_sees_what_is_stored_behind_it_or_is_not_compiled():
-    def later(x):
-        d = np.diagonal(x)
-        x[0, 0] = 5.0
-        return d[0]
+def later(x, z):
+    d = np.diagonal(x)
+    x[0, 0] = 5.0
+    return d, d[0]
 
-    assert polyml.kernel(later, fallback="silent")(np.zeros((2, 2))) == 5.0
+
+def part_later(x, z):
+    d = np.diag(x)[1:]
+    x[1, 1] = 5.0
+    return d[0] + 1
+
+
+def assigned(x, z):
+    d = np.diagonal(x)
+    d[0] = 1.0
+
+
+def part_assigned(x, z):
+    d = np.diagonal(x)[::-1]
+    d[0] = 1.0
+
+
+def of_a_local(x, z):
+    made = x * 2
+    return np.diagonal(made), made.sum()
+
+
+def reshaped(x, z):
+    y = x.reshape(-1)
+    z[0, 0] = 7.0
+    return y
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("is_same", [False, True])
+@pytest.mark.parametrize("function", [later, part_later, assigned, part_assigned, of_a_local, reshaped])
+def test_what_changes_behind_a_view_is_seen_as_in_python(function, is_same, order):
+    def ran(called):
+        x = np.array(np.arange(4.0).reshape(2, 2), order=order)
+        try:
+            return repr(called(x, x if is_same else x.copy())), x.tolist()
+        except ValueError as problem:
+            return str(problem), x.tolist()
+
+    assert ran(polyml.kernel(function, fallback="silent")) == ran(function)
+
+
+def test_a_diagonal_is_not_assigned():
+    with pytest.raises(polyml.NotAffineError, match="a diagonal is assigned, which is read-only in NumPy"):
+        polyml.kernel(assigned, fallback="error")(np.zeros((2, 2)), np.zeros((2, 2)))
 
 
 def test_the_text_of_a_view_is_one_of_a_result():

@@ -270,8 +270,9 @@ class Lowering(LoopBuilder):
                 self._ints.add(name)
             self.out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
-        bound = self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
-        if value.may_be_view_of:
+        is_diagonal = returned_views.is_diagonal(value)  # a view that cannot be assigned
+        bound = self.arrays[name] = value if value.storage or is_diagonal else self.memory(value, name, stmt.loc)
+        if value.may_be_view_of and not is_diagonal:
             self._possibly_viewed |= {value.may_be_view_of, bound.memory}
 
     def _assign_part(self, stmt: syntax.Assign) -> None:
@@ -281,6 +282,8 @@ class Lowering(LoopBuilder):
         is_update = isinstance(stmt.value, syntax.Function) and stmt.value.function == "at"
         first = self.value(stmt.value) if self.require.places and not is_update else None  # its errors come first
         target = self._place(place) if isinstance(place, syntax.Subscript) else self._part_place(traversal.as_part(place), True)
+        if isinstance(target, _Place) and returned_views.is_diagonal(target.base):
+            raise NotAffineError("a diagonal is assigned, which is read-only in NumPy", loc=place.loc, code="PML-F022")
         if isinstance(target, _Place) and any(isinstance(index, Elements) for index in target.indices):
             indexed_assignment.assign(self, stmt, target.base, target.indices)
             return
@@ -388,7 +391,7 @@ class Lowering(LoopBuilder):
         if stmt.form:
             stmt, values, made = self._with_sizes(stmt, values, made)
         given = {name: array for name, array in self._storage.items() if name in self._params}
-        stmt, values, made = returned_views.with_numbers(stmt, values, made, given, self._possibly_viewed)
+        stmt, values, made = returned_views.with_numbers(stmt, values, made, given, self._possibly_viewed, self._aliased)
         shared = Counter(m.storage for m in made if isinstance(m, Elements) and m.storage)
         for value, array in zip(values, made):
             if not isinstance(array, Elements) or not array.storage or shared[array.storage] < 2:

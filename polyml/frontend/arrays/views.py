@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from polyml.dtypes import BOOL
-from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
+from polyml.errors import BoundsError, LanguageError, NotAffineError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
 from polyml.frontend.arrays.tested_indices import Requirements, clipped, position
@@ -51,11 +51,14 @@ class Elements:
             raise TypeError("an array that is only computed has no memory")
         return self.storage
 
-    def lvalue(self, point: Point) -> syntax.Subscript:
-        """Returns the element at a point as a Subscript, which may be assigned.
+    def seen(self, shape: tuple[Extent, ...], at: Callable[[Point], Expr]) -> Elements:
+        """Returns a view of the array, in another shape and order."""
+        return Elements(shape, at, self.storage, may_be_view_of=self.may_be_view_of)
 
-        Raises TypeError where it is not in memory.
-        """
+    def lvalue(self, point: Point) -> syntax.Subscript:
+        """Returns the element at a point as a Subscript, to be assigned. Raises TypeError where it is not in memory."""
+        if self.storage is None and self.may_be_view_of:
+            raise NotAffineError("a diagonal is assigned, which is read-only in NumPy", code="PML-F022")
         found = self.at(point)
         if not isinstance(found, syntax.Subscript):
             raise TypeError(f"an element that is only computed cannot be assigned: {found!r}")
@@ -145,7 +148,7 @@ def subscripted(base: Elements, indices: Sequence, require: Requirements, loc: L
             shape.append(part.extent)
             continue
         pick.append(_always(_fixed(index, extent, dim - 1, require, loc)))
-    return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage)
+    return base.seen(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)))
 
 
 def _always(fixed: Expr) -> Callable[[Point], Expr]:
@@ -262,11 +265,8 @@ def _fixed(index: Expr, extent: Extent, dim: int, require: Requirements, loc: Lo
 def permuted(base: Elements, axes: Sequence[int]) -> Elements:
     """Returns the array transposed: dimension k of the result is dimension axes[k] of `base`."""
     positions = [axes.index(dim) for dim in range(base.rank)]
-    return Elements(
-        tuple(base.shape[axis] for axis in axes),
-        lambda point: base.at(tuple(point[position] for position in positions)),
-        base.storage,
-    )
+    shape = tuple(base.shape[axis] for axis in axes)
+    return base.seen(shape, lambda point: base.at(tuple(point[position] for position in positions)))
 
 
 def without_leading(array: Elements, count: int) -> Elements:
@@ -278,7 +278,7 @@ def without_leading(array: Elements, count: int) -> Elements:
 def with_axis(base: Elements, axis: int) -> Elements:
     """Returns the array with a dimension of size 1 added at `axis`."""
     shape = (*base.shape[:axis], Extent.constant(1), *base.shape[axis:])
-    return Elements(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])), base.storage)
+    return base.seen(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])))
 
 
 def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int], loc: Loc | None) -> Elements:

@@ -23,12 +23,18 @@ Value = Union[Expr, Elements]
 
 
 def with_numbers(
-    stmt: syntax.Return, values: Sequence[Expr], made: Sequence[Value], arguments: dict[str, Elements], uncertain: Set[str]
+    stmt: syntax.Return,
+    values: Sequence[Expr],
+    made: Sequence[Value],
+    arguments: dict[str, Elements],
+    uncertain: Set[str],
+    aliased: Set[str],
 ) -> tuple[syntax.Return, list[Expr], list[Value]]:
     """Returns a Return, its values and their lowered values, with the numbers of views in the places of these.
 
     arguments: the arrays that are arguments, by name
     uncertain: those of which there is something that may be a view or a copy
+    aliased: those that may share memory with others
     Raises NotAffineError for a view that is not made by slices, indices and an order of dimensions.
     """
     is_view = [isinstance(own, Elements) and _is_view(own, arguments) for own in made]
@@ -45,7 +51,7 @@ def with_numbers(
             expressions.append(value)
             found.append(own)
             continue
-        if base in uncertain and own.rows_of != base:
+        if base in (aliased if own.rows_of == base else uncertain):  # what may be a copy has older elements where others change
             raise _refused(value)
         name, numbers = _described(own, value)
         texts.append(result_forms.view_of(name, len(numbers)))
@@ -54,10 +60,15 @@ def with_numbers(
     return replace(stmt, form=result_forms.replaced(form, texts)), expressions, found
 
 
+def is_diagonal(value: Elements) -> bool:
+    """Returns whether a value is the diagonal of an array in memory, which NumPy makes a view that cannot be assigned."""
+    return value.storage is None and value.may_be_view_of is not None and isinstance(value.sample, syntax.Subscript)
+
+
 def _is_view(value: Elements, arguments: dict[str, Elements]) -> bool:
     """Returns whether a value is a view of an argument: a part of it, or its diagonal, which cannot be assigned."""
     if value.storage is None:
-        return value.may_be_view_of in arguments and isinstance(value.at(any_point(value.rank)), syntax.Subscript)
+        return value.may_be_view_of in arguments and is_diagonal(value)
     return value.storage in arguments and not value.whole
 
 
