@@ -186,7 +186,10 @@ class _Interpreter:
         elif stmt.element is not None:
             dtype = numpy_dtype(stmt.element)
         with np.errstate(all="ignore"):
-            array = np.empty(shape, dtype) if stmt.fill is None else np.full(shape, self._expr(stmt.fill), dtype)
+            size = shape[:1] if stmt.late else shape
+            array = np.empty(size, dtype) if stmt.fill is None else np.full(size, self._expr(stmt.fill), dtype)
+            if stmt.late and len(shape) > 1:  # more memory for what was there
+                array[: shape[1]] = self._values[stmt.name][: shape[1]]
         self._values[stmt.name] = array
         return array
 

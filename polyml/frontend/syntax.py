@@ -149,7 +149,8 @@ class Call(Expr):
     bound(f, x) is x; it raises UnboundLocalError where f is false, since nothing was assigned to x. unset() is what x is then.
     position(i, size, dim) is a subscript of dimension number `dim`, which has that size, counted from its start; it raises IndexError.
     allocate(n) is the address of memory for n bytes, and release(a) zero, behind which the memory at the address a, if that is not zero, is
-    given back. Both stand in regions alone.
+    given back; reallocate(a, k, n) does both, behind a copy of k bytes. All stand in regions alone. behind(n), the subscript of an element
+    that is stored, is n, for which a list makes room.
 
     In typed kernels there is no pow, but a Binary "**", and no fabs, but abs; the functions of `elementwise_functions.OPERATORS`
     and COMPARISONS, and conversions of angles, have become operators. All operands have the type of the result, except those of
@@ -354,7 +355,8 @@ class Alloc(Located):
     shape: the sizes, a tuple once typed
     element: the type of the elements, a DType once typed; None before that stands for the type of `fill` (np.full without dtype)
     fill: the value of all elements; None for np.empty
-    late: whether memory is allocated where the statement stands, since data decide its only size; the elements then have any values
+    late: whether memory is allocated where the statement stands, since data decide its only size; the elements then have any values, but
+        for the first ones of the array before it, of which the last of two sizes says how many are kept
     """
 
     name: str

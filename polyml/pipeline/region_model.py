@@ -85,7 +85,7 @@ def _with_tests(
             raise
         except DataRequirement as found:
             if found.places <= tested and wanted.late:
-                raise problem from None
+                raise _explained(problem, found) from None
             wanted = replace(wanted, late=found.places <= tested or wanted.late)
             tested |= found.places
         except NotAffineError as within:

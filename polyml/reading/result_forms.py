@@ -3,8 +3,9 @@
     return (A.sum(), B), A.shape, w    ->    ((_, _, ), s, l, )
 
 `_` stands for a number or array, `s` for the shape of an array, which becomes a tuple of its sizes where the array's rank is known, `l`
-for the list of the elements of an array, and `p` for such a list of Python's numbers. `Vk1i(_, _, _, )` is a view of the first of its
-parts, by the numbers behind it, as `viewed` says. The text of a result without such parts is empty.
+for the list of the elements of an array, `p` for such a list of Python's numbers, and `a` for an array of a list, which is one of float64
+where the list is empty. `Vk1i(_, _, _, )` is a view of the first of its parts, by the numbers behind it, as `viewed` says. The text of a
+result without such parts is empty.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 
 from polyml.reading.text_scanner import Line
 
-VALUE, SHAPE, LIST, PYTHON_LIST = "_slp"
-_LEAF = re.compile(f"[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}]")
+VALUE, SHAPE, LIST, PYTHON_LIST, ARRAY_OF_LIST = _LETTERS = "_slpa"
+_LEAF = re.compile(f"[{_LETTERS}]")
 DIAGONAL, RESHAPED = "dr"
 _VIEW = re.compile(r"V([dr]|(?:i|k\d+)+)(?=\()")
-_FORM = re.compile(rf"(?:[{VALUE}{SHAPE}{LIST}{PYTHON_LIST}(), ]|V(?:[dr]|(?:i|k\d+)+)(?=\())*")
+_FORM = re.compile(rf"(?:[{_LETTERS}(), ]|V(?:[dr]|(?:i|k\d+)+)(?=\())*")
 
 
 def tuple_of(parts: Sequence[str]) -> str:
@@ -126,6 +127,8 @@ def _built(signs: Iterator[str], values: Iterator[object]) -> list[object]:
 
 def listed(letter: str, value: object) -> object:
     """Returns a value as the letter of a form says: the list of the elements of an array, or the value itself."""
+    if letter == ARRAY_OF_LIST and isinstance(value, np.ndarray) and not value.size:
+        return np.empty(value.shape)
     if letter not in (LIST, PYTHON_LIST) or not isinstance(value, np.ndarray):
         return value
     return value.tolist() if letter == PYTHON_LIST else _as_list(value)

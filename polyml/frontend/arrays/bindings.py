@@ -1,13 +1,16 @@
-"""Which names a kernel binds, how often, which of its arguments it never changes, and which new arrays hold truth values."""
+"""Which names a kernel binds, how often, which of its arguments it never changes, what expressions mention, and which new arrays hold truth
+values.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence, Set
 
 import numpy as np
 
 from polyml.dtypes import BOOL, DType
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.views import is_truth
 from polyml.frontend.name_resolution import statements
 from polyml.frontend.parsing.functions.inlining import changes
@@ -48,3 +51,30 @@ def holds_truths(element: Expr | syntax.TypeOf | syntax.Like | DType | None, tru
     if isinstance(element, syntax.Const):
         return isinstance(element.value, (bool, np.bool_))
     return element == BOOL or isinstance(element, Expr) and is_truth(element, truths)
+
+
+def is_size(node: Expr) -> bool:
+    """Returns whether an expression is an int constant, a size of an array, or one of the operations + - * // %.
+
+    The operands of the operation are not looked at.
+    """
+    if isinstance(node, syntax.Const):
+        return type(node.value) is int
+    return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
+
+
+def arrays_in(expr: Expr) -> set[str]:
+    """Returns the names of the arrays whose elements an expression reads."""
+    return {node.array for node in traversal.nodes(expr) if isinstance(node, syntax.Subscript)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Uncertain:
+    """An Uncertain stands in the place of an array, for a name that may mean one of several arrays at this place of the kernel.
+
+    why: the reason, as a part of a message
+    by_number: whether the values of the arguments that are numbers would decide which array it is
+    """
+
+    why: str
+    by_number: bool = False

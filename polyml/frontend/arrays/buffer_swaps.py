@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from polyml.errors import PolymlError, SizesNeeded
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain
+from polyml.frontend.arrays.bindings import Uncertain
+from polyml.frontend.arrays.loop_builder import LoopBuilder
 from polyml.frontend.arrays.shapes import Linear
 from polyml.frontend.arrays.views import Elements
 from polyml.frontend.name_resolution import bound_names, left, unused

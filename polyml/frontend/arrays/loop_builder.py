@@ -10,7 +10,7 @@ from typing import TypeVar
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.bindings import bound, bound_once, holds_truths, unchanged
+from polyml.frontend.arrays.bindings import Uncertain, arrays_in, bound, bound_once, holds_truths, is_size, unchanged
 from polyml.frontend.arrays.half_precision import may_have_halves
 from polyml.frontend.arrays.selecting import rooms
 from polyml.frontend.arrays.shapes import Extent, Linear
@@ -31,33 +31,6 @@ from polyml.source import Loc
 
 Value = Expr | Elements
 Lowered = TypeVar("Lowered")
-
-
-def is_size(node: Expr) -> bool:
-    """Returns whether an expression is an int constant, a size of an array, or one of the operations + - * // %.
-
-    The operands of the operation are not looked at.
-    """
-    if isinstance(node, syntax.Const):
-        return type(node.value) is int
-    return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
-
-
-def arrays_in(expr: Expr) -> set[str]:
-    """Returns the names of the arrays whose elements an expression reads."""
-    return {node.array for node in traversal.nodes(expr) if isinstance(node, syntax.Subscript)}
-
-
-@dataclasses.dataclass(frozen=True)
-class Uncertain:
-    """An Uncertain stands in the place of an array, for a name that may mean one of several arrays at this place of the kernel.
-
-    why: the reason, as a part of a message
-    by_number: whether the values of the arguments that are numbers would decide which array it is
-    """
-
-    why: str
-    by_number: bool = False
 
 
 class LoopBuilder(ABC):
@@ -119,7 +92,8 @@ class LoopBuilder(ABC):
             str, Linear | None
         ] = {}  # numbers that sizes of arrays are, and that data decide -> what they never exceed
         self.late_arrays: set[str] = set()  # of which not even that is known at entry
-        self._late = late
+        self.late = late
+        self.growing: set[str] = set()  # lists that grow, and the numbers of their elements
         self._whiles = 0  # how many loops that data end are around
         self.ways: dict[str, list[dict[str, Elements | Uncertain]]] = {}
         self.ended = False
@@ -236,7 +210,23 @@ class LoopBuilder(ABC):
 
     def is_fixed(self, name: str) -> bool:
         """Returns whether a number keeps its value within an iteration of the loops around."""
-        return name in self._loop_variables or name in self._bound_once or name in self.counts
+        return name in self._loop_variables or name in self._bound_once or name in self.counts and name not in self.growing
+
+    def grows(self, name: str, count: str, elements: Elements) -> None:
+        """Notes that a name stands for a list that grows. count: the name of the number of its elements"""
+        self.arrays[name] = self._storage[name] = elements
+        self.counts[count] = None
+        self.lists.add(name)
+        self.late_arrays.add(name)
+        self.growing |= {name, count}
+
+    def settled(self, array: Elements) -> Elements:
+        """Returns an array as it is now: of a list that grows, the elements that it has here."""
+        if array.storage not in self.growing:
+            return array
+        length = self.held_number(array.shape[0].expr, None)
+        self.counts[length.name] = None
+        return dataclasses.replace(array, shape=(Extent(Linear.of(length)),))
 
     def is_counted(self, extent: Extent) -> bool:
         """Returns whether data decide the size of a dimension."""
@@ -250,7 +240,8 @@ class LoopBuilder(ABC):
         """
         if base.storage not in self.late_arrays and not self.is_counted(base.shape[dim]):
             return index
-        return syntax.Call("position", (index, base.shape[dim].expr, syntax.Const(dim)), loc=loc)
+        module = "list" if base.storage in self.lists else "numpy"
+        return syntax.Call("position", (index, base.shape[dim].expr, syntax.Const(dim)), module, loc=loc)
 
     def _tested_index(self, index: Value | syntax.Slice, base: Elements, dim: int, loc: Loc | None) -> Value | syntax.Slice:
         if isinstance(index, syntax.Slice) or base.storage not in self.late_arrays and not self.is_counted(base.shape[dim]):
@@ -460,7 +451,7 @@ class LoopBuilder(ABC):
     def new_extent(self, size: Expr) -> Extent:
         """Returns the extent of a dimension of a new array, which is as large as a number says; of one that data decide, a count."""
         length = Linear.of(size)
-        if not self._late or rooms.is_counted(length, self.counts) or all(map(self._is_at_entry, traversal.nodes(size))):
+        if not self.late or rooms.is_counted(length, self.counts) or all(map(self._is_at_entry, traversal.nodes(size))):
             return Extent(length, True)
         count = syntax.Name(self.fresh("_count"), loc=size.loc)
         self.out.append(syntax.Assign(count, syntax.Call("index", (size,), loc=size.loc), loc=size.loc))
@@ -473,7 +464,7 @@ class LoopBuilder(ABC):
         """Returns whether a part of a number is known when a call begins: all but names that the kernel binds, and elements."""
         if isinstance(node, syntax.Name):
             return node.name in self._params and node.name in self._bound_once
-        return is_size(node) or isinstance(node, syntax.Unary)
+        return is_size(node) or isinstance(node, syntax.Unary) or isinstance(node, syntax.Binary) and node.op in ("min", "max")
 
     def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
         return self._new_array(unused(stem, self.taken), shape, element, fill, loc)

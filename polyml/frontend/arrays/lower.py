@@ -24,12 +24,14 @@ from collections.abc import Sequence
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, masked_assignment, rebinding, tested_indices
+from polyml.frontend.arrays.bindings import Uncertain, is_size
 from polyml.frontend.arrays.functions import function_table
-from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.selecting import places
-from polyml.frontend.arrays.sequences import returned_views
+from polyml.frontend.arrays.sequences import growing_lists, returned_views
 from polyml.frontend.arrays.shapes import checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import copied_reads, overwritten_reads
+from polyml.frontend.arrays.tested_indices import is_position, may_fail
 from polyml.frontend.arrays.views import (
     Elements,
     Point,
@@ -42,7 +44,7 @@ from polyml.frontend.arrays.views import (
 )
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
-from polyml.frontend.name_resolution import bound_names, not_static, statements
+from polyml.frontend.name_resolution import bound_names, not_static
 from polyml.frontend.syntax import ArgType, Expr, Stmt
 from polyml.reading import result_forms
 from polyml.source import Loc
@@ -123,8 +125,12 @@ class Lowering(LoopBuilder):
                 self._labelled(stmt)
             case syntax.Assign(target=syntax.Name() as name):
                 self._assign_name(stmt, name)
+            case syntax.Assign() if growing_lists.is_append(stmt):
+                growing_lists.appended(self, stmt)
             case syntax.Assign():
                 self._assign_part(stmt)
+            case syntax.Alloc(late=True):
+                growing_lists.begun(self, stmt)
             case syntax.Alloc():
                 self._alloc(stmt)
             case syntax.Return():
@@ -302,7 +308,8 @@ class Lowering(LoopBuilder):
                     why = "an array is assigned to one element"
                     raise PolymlTypeError(why, loc=stmt.loc, notes=["accepted: a number"], code="PML-F042")
                 value = value.sample
-            self.out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
+            place = growing_lists.assigned(target) if target.array in self.lists else target
+            self.out.append(dataclasses.replace(stmt, target=place, value=value, in_place=False))
             return
         if not isinstance(target, Elements) or target.storage is None:
             raise LanguageError("this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"])
@@ -380,7 +387,7 @@ class Lowering(LoopBuilder):
         if isinstance(kind, syntax.Like) or kind is None:
             raise TypeError("the type of a new array's elements is not known")
         if isinstance(kind, syntax.TypeOf) and kind.function == "listed":
-            raise NotAffineError("a list whose size data decide", loc=stmt.loc, code="PML-F030")
+            self.lists.add(stmt.name)
         made = self.arrays[stmt.name] = self._storage[self._new_array(stmt.name, extents, kind, None, stmt.loc)]
         if fill is not None:
             self.loops(extents, lambda point: [syntax.Assign(made.lvalue(point), fill, whole=True, loc=stmt.loc)], stmt.loc)
@@ -431,7 +438,7 @@ class Lowering(LoopBuilder):
 
     def _tested_result(self, value: Value, loc: Loc | None) -> Value:
         """Returns the value of a result; a number whose indices are tested, since data decide a size, gets a name."""
-        if isinstance(value, Elements) or not any(_is_position(node) for node in traversal.nodes(value)):
+        if isinstance(value, Elements) or not any(is_position(node) for node in traversal.nodes(value)):
             return value
         return self.held_number(value, loc)
 
@@ -468,7 +475,7 @@ class Lowering(LoopBuilder):
                 return self.numbers[expr.name]
             case syntax.Name():
                 known = self.arrays.get(expr.name)
-                return expr if known is None else self.known(expr.name, known, expr.loc)
+                return expr if known is None else self.settled(self.known(expr.name, known, expr.loc))
             case syntax.Shape():
                 return self._shape(expr)
             case syntax.Subscript():
@@ -499,7 +506,7 @@ class Lowering(LoopBuilder):
         first, *rest = traversal.operands(expr)
         head = self.number(first)
         parts = [self._apart(operand) for operand in rest]
-        if not any(map(_may_fail, (stmt for made, _ in parts for stmt in made))):
+        if not any(map(may_fail, (stmt for made, _ in parts for stmt in made))):
             for made, _ in parts:
                 self.out.extend(made)
             return traversal.with_operands(expr, (head, *(value for _, value in parts)))
@@ -633,25 +640,6 @@ def _check_elementwise(expr: Expr) -> None:
         raise PolymlTypeError(
             f"an array cannot be given to {name}", loc=expr.loc, notes=["accepted: NumPy's elementwise functions"]
         )
-
-
-def _may_fail(stmt: Stmt) -> bool:
-    """Returns whether a lowered statement raises, reads an element that may be outside of its array, or tests an index."""
-    if any(isinstance(each, syntax.Raise) for each in statements((stmt,))):
-        return True
-    nodes = (node for each in statements((stmt,)) for expr in traversal.accessed(each) for node in traversal.nodes(expr))
-    return any(
-        isinstance(node, syntax.Subscript)
-        and not node.inside
-        or isinstance(node, syntax.Call)
-        and node.function == "position"
-        and len(node.args) > 1
-        for node in nodes
-    )
-
-
-def _is_position(expr: Expr) -> bool:
-    return isinstance(expr, syntax.Call) and expr.function == "position"
 
 
 def _is_two(expr: Expr) -> bool:

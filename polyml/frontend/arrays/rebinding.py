@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from polyml.dtypes import DType
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.bindings import bound
-from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value
+from polyml.frontend.arrays.bindings import Uncertain, bound
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.views import Elements, require_equal
 from polyml.frontend.name_resolution import bound_names, statements
 from polyml.frontend.syntax import Expr, Stmt

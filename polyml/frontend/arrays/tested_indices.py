@@ -14,7 +14,8 @@ from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, SlicedExtent, strided
 from polyml.frontend.constant_folding import constant
-from polyml.frontend.syntax import Expr
+from polyml.frontend.name_resolution import statements
+from polyml.frontend.syntax import Expr, Stmt
 from polyml.source import Loc
 
 
@@ -121,3 +122,22 @@ def possible(stmt: syntax.Require) -> syntax.Require:
     if accepted and constant(stmt.condition) is False:
         raise NotAffineError(what, loc=stmt.loc, notes=[f"polyml compiles: {accepted}"])
     return stmt
+
+
+def may_fail(stmt: Stmt) -> bool:
+    """Returns whether a lowered statement raises, reads an element that may be outside of its array, or tests an index."""
+    if any(isinstance(each, syntax.Raise) for each in statements((stmt,))):
+        return True
+    nodes = (node for each in statements((stmt,)) for expr in traversal.accessed(each) for node in traversal.nodes(expr))
+    return any(
+        isinstance(node, syntax.Subscript)
+        and not node.inside
+        or isinstance(node, syntax.Call)
+        and node.function == "position"
+        and len(node.args) > 1
+        for node in nodes
+    )
+
+
+def is_position(expr: Expr) -> bool:
+    return isinstance(expr, syntax.Call) and expr.function == "position"

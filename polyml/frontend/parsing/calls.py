@@ -67,6 +67,7 @@ class CallParser(WrittenArrayParser, ABC):
         super().__init__(function, text, taken)
         self.before: list[syntax.Stmt] = []
         self.make_list = lambda node: None
+        self.pop_list: Callable[[ast.Call, ListOf], syntax.Expr] | None = None
         self._inline, self._allocate, self._reduce = inline, allocate, reduce
         self._lazy = 0  # how many `and` and `or` are around whose operand may not be evaluated
 
@@ -149,6 +150,9 @@ class CallParser(WrittenArrayParser, ABC):
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:
         signature = array_signatures.METHODS.get(method.attr)
+        listed = self.parts(method.value) if isinstance(method.value, ast.Name) else None
+        if isinstance(listed, ListOf) and self.pop_list is not None:
+            return self.pop_list(node, listed)
         if method.attr == "item" and not node.args and not node.keywords:
             loc = self.text.loc(node)
             return syntax.Call("item", (syntax.Function("number", (self.array_expr(method.value),), loc=loc),), loc=loc)

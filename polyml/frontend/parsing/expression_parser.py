@@ -52,6 +52,8 @@ class ExpressionParser(TupleParser):
                 return self._subscript(node) if found is None else found
             case ast.UnaryOp(op=ast.Not(), operand=operand) if self._truth(operand) is not None:
                 return syntax.Const(not self._truth(operand), loc=loc)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return syntax.Unary("not", self.condition(operand), loc=loc)
             case ast.UnaryOp(op=op, operand=operand):
                 return _negated(syntax.Unary(_UNARY[type(op)], self.expr(operand), loc=loc))
             case ast.BinOp(op=ast.MatMult(), left=left, right=right):
@@ -70,8 +72,17 @@ class ExpressionParser(TupleParser):
 
     def condition(self, node: ast.expr) -> syntax.Expr:
         """Returns the expression for a condition, of which the truth value alone counts."""
-        known = self._truth(node)
-        return self.expr(node) if known is None else syntax.Const(known, loc=self.text.loc(node))
+        known, loc = self._truth(node), self.text.loc(node)
+        if known is not None:
+            return syntax.Const(known, loc=loc)
+        listed = self.parts(node) if isinstance(node, ast.Name) else None
+        if isinstance(listed, ListOf):
+            return syntax.Compare("!=", syntax.Shape(listed.array, len(listed.indices), loc=loc), syntax.Const(0, loc=loc), loc=loc)
+        if isinstance(node, ast.BoolOp) and any(
+            isinstance(self.parts(each), ListOf) for each in ast.walk(node) if isinstance(each, ast.Name)
+        ):
+            return self._logical(node, is_value=False)
+        return self.expr(node)
 
     def _truth(self, node: ast.expr) -> bool | None:
         """Returns the truth value of what is known at parsing and is no number; None for anything else."""
@@ -164,10 +175,12 @@ class ExpressionParser(TupleParser):
             raise self.error(node.slice, "the subscript of a shape must be a constant integer", "`A.shape[0]`")
         return syntax.Shape(array, dim, loc=self.text.loc(node))
 
-    def _logical(self, node: ast.BoolOp) -> syntax.Expr:
+    def _logical(self, node: ast.BoolOp, is_value: bool = True) -> syntax.Expr:
         """Returns `a and b` or `a or b`, up to the first part that is known to decide it, and without those known not to.
 
         Statements that compute parts of b, such as those of an inlined function, run where b is needed alone.
+
+        is_value: whether more than the truth value counts
         """
         op, loc = "and" if isinstance(node.op, ast.And) else "or", self.text.loc(node)
         parts: list[tuple[list[syntax.Stmt], syntax.Expr]] = []
@@ -175,7 +188,8 @@ class ExpressionParser(TupleParser):
             is_last = position == len(node.values) - 1
             self._lazy += bool(parts)
             try:
-                part = self._apart(each, is_last) if parts else ([], self.expr(each) if is_last else self.condition(each))
+                counts = is_last and is_value
+                part = self._apart(each, counts) if parts else ([], self.expr(each) if counts else self.condition(each))
             finally:
                 self._lazy -= bool(parts)
             known = constant(part[1])
@@ -289,7 +303,7 @@ class ExpressionParser(TupleParser):
         return None
 
     def _choice(self, node: ast.IfExp) -> syntax.Expr:
-        condition, loc = self.expr(node.test), self.text.loc(node)
+        condition, loc = self.condition(node.test), self.text.loc(node)
         known = constant(condition)
         if known is not MISSING:
             return self.expr(node.body if known else node.orelse)

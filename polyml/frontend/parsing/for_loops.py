@@ -17,9 +17,9 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
-from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import is_read_inside
 from polyml.frontend.parsing.jumps import Jumps
+from polyml.frontend.parsing.sequences.growing import GrowingLists
 from polyml.frontend.parsing.sequences.iterables import ITERABLES, Elements, IterableParser
 from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value
 from polyml.frontend.traversal import nodes
@@ -34,18 +34,19 @@ class ForLoopParser:
     body: returns the statements that a block becomes
     function: the function's syntax tree
     jumps: where `break` and `continue` lead
+    growing: the lists that grow
     """
 
     def __init__(
         self,
-        expressions: ExpressionParser,
         assignments: AssignmentParser,
         body: Callable[[Sequence[ast.stmt]], tuple[syntax.Stmt, ...]],
         function: ast.FunctionDef,
         jumps: Jumps,
+        growing: GrowingLists,
     ):
-        self._expressions, self._assignments, self._body, self._function = expressions, assignments, body, function
-        self._jumps, self._iterables = jumps, IterableParser(expressions, assignments)
+        self._expressions, self._assignments, self._body, self._function = assignments.expressions, assignments, body, function
+        self._jumps, self._iterables, self._growing = jumps, IterableParser(assignments.expressions, assignments), growing
         self._around: list[ast.For] = []
 
     def loop(self, stmt: ast.For) -> tuple[syntax.Stmt, ...]:
@@ -77,6 +78,9 @@ class ForLoopParser:
             return (self._over_range(stmt, stmt.target, self._iterables.limits(stmt.iter, values)),)
         if isinstance(stmt.target, ast.Name) and (numbers := self._iterables.backwards(stmt.iter)) is not None:
             return (self._over_range(stmt, stmt.target, numbers),)
+        listed = self._growing.listed(stmt.iter)
+        if listed is not None and self._growing.changes(listed, stmt.body):
+            return self._over_changed(stmt, listed)
         return (self._over_elements(stmt, self._iterables.elements(stmt.iter, bound)),)
 
     def _over_range(self, stmt: ast.For, target: ast.Name, numbers: tuple[syntax.Expr, syntax.Expr, int]) -> syntax.For:
@@ -106,7 +110,7 @@ class ForLoopParser:
         number = syntax.Name(self._expressions.fresh("_number"), loc=start.loc)
         local, loc = self._assignments.local(target), self._expressions.text.loc(stmt, stmt.iter)
         if self._is_read_behind(stmt, target.id) and len(self._around) == 1 and not self._assignments.branches:
-            if all(map(_is_known_at_entry, (*nodes(start), *nodes(stop)))):
+            if all(map(self._is_known_at_entry, (*nodes(start), *nodes(stop)))):
                 runs = syntax.Compare("<" if step > 0 else ">", start, stop, loc=loc)
                 what = f"a loop that does not run, behind which `{target.id}` has no value"
                 self._expressions.before += [syntax.Require(runs, what, loc=loc), syntax.Assign(local, start, loc=loc)]
@@ -176,6 +180,12 @@ class ForLoopParser:
                 return not any(isinstance(n, ast.Name) and n.id == var for n in ast.walk(value))
         return False
 
+    def _is_known_at_entry(self, node: syntax.Expr) -> bool:
+        is_sum = isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//") or isinstance(node, syntax.Unary)
+        if isinstance(node, syntax.Shape) and self._growing.is_array_of(node.array):
+            return False
+        return is_sum or isinstance(node, (syntax.Const, syntax.Shape, syntax.Name))
+
     def _is_only_inside(self, var: str) -> bool:
         """Returns whether nothing that runs after the innermost loop reads its variable, which is that of a loop around it as well:
         it would have the inner loop's last value there. All that stands in a loop between these two may run after the inner one.
@@ -205,6 +215,24 @@ class ForLoopParser:
         body = (*self.bind(target, value, loc), *self._jumps.iteration(lambda: self._body(stmt.body)))
         self._assignments.loops.pop()
         return syntax.For(index.name, syntax.Const(0, loc=loc), elements.length, 1, body, loc=loc)
+
+    def _over_changed(self, stmt: ast.For, listed: ListOf) -> list[syntax.Stmt]:
+        """Returns the loop over a list that its body changes: as long as there is an element behind the last one.
+
+        for u in out: ...    ->    k = 0
+                                   while k < len(out):
+                                       u = out[k]; k = k + 1; ...
+        """
+        loc = self._expressions.text.loc(stmt, stmt.iter)
+        number = syntax.Name(self._expressions.fresh("_number"), loc=loc)
+        element = syntax.Subscript(listed.array, (number,), inside=True, loc=loc)
+        more = syntax.Binary("+", number, syntax.Const(1, loc=loc), loc=loc)
+        self._assignments.loops.append(number.name)
+        first = [*self.bind(stmt.target, element, loc), syntax.Assign(number, more, loc=loc)]
+        body = (*first, *self._jumps.iteration(lambda: self._body(stmt.body)))
+        self._assignments.loops.pop()
+        some = syntax.Compare("<", number, syntax.Shape(listed.array, 0, loc=loc), loc=loc)
+        return [syntax.Assign(number, syntax.Const(0, loc=loc), loc=loc), syntax.While(some, body, loc=loc)]
 
     def _number_of(self, stmt: ast.For, elements: Elements) -> str:
         """Returns the first name of a loop's target where it is the number of the element and the body leaves it so, which may be
@@ -245,11 +273,6 @@ class ForLoopParser:
 
 def _binds(loop: ast.For, var: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == var for node in ast.walk(loop.target))
-
-
-def _is_known_at_entry(node: syntax.Expr) -> bool:
-    is_sum = isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//") or isinstance(node, syntax.Unary)
-    return is_sum or isinstance(node, (syntax.Const, syntax.Shape, syntax.Name))
 
 
 def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:

@@ -43,10 +43,12 @@ from polyml.frontend.parsing.functions.inner_functions import InnerFunction, par
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
+from polyml.frontend.parsing.sequences import results
+from polyml.frontend.parsing.sequences.growing import GrowingLists
+from polyml.frontend.parsing.sequences.list_uses import is_evaluated_first
 from polyml.frontend.parsing.sequences.lists import ListParser
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves, rebuilt, same_form
+from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, Value, leaves, lists_in, rebuilt, same_form
 from polyml.frontend.parsing.source_text import last_line, text_of
-from polyml.reading import result_forms
 from polyml.reading.function_source import names_outside
 from polyml.reading.numba_signatures import signature_of
 from polyml.source import Loc
@@ -141,11 +143,13 @@ class _FunctionParser:
         self._assignments = AssignmentParser(self.expressions)
         self._definitions = DefinitionParser(self._assignments, self._text.tree)
         self._jumps = Jumps(self.expressions.fresh)
-        self._loops = ForLoopParser(self.expressions, self._assignments, self._body, self._text.tree, self._jumps)
-        self._lists = ListParser(self._loops, self._assignments)
-        self.expressions.make_list = self._lists.made
+        self._growing = GrowingLists(self._assignments, self._within, lambda: self._current, self._text.tree)
+        self._loops = ForLoopParser(self._assignments, self._body, self._text.tree, self._jumps, self._growing)
+        self._lists = ListParser(self._loops, self._assignments, self._growing)
+        self.expressions.make_list, self.expressions.pop_list = self._lists.made, self._growing.popped
         self._returned: list[Value] = []  # the tuples of the returns
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
+        self._current: ast.stmt | None = None  # the statement that is parsed
 
     def kernel(self) -> syntax.Kernel:
         """Parses the function, and returns it as a kernel whose only return is at the end."""
@@ -191,12 +195,15 @@ class _FunctionParser:
         first = arguments.assigned(callee._assignments, self.expressions, given, callee._own_names, signature)
         outside = {callee.expressions.renamed[name] for name in given if name in callee.expressions.renamed}
         outside |= function.names_around if isinstance(function, InnerFunction) else set()
+        lists = [*lists_in(callee.expressions.tuples.values()), *lists_in(self.expressions.tuples.values())]
+        outside |= {each.array for each in lists}
         try:
             body = callee._body(callee._text.tree.body)
             end = single_exit(body, self.expressions.fresh)
         except LanguageError as problem:
             raise library_texts.at_call_of(function, problem, loc, function.__name__) from None
-        if call is not self._first and inlining.changes(body, outside):
+        is_first = call is self._first or self._current is not None and is_evaluated_first(self._current, call)
+        if not is_first and inlining.changes(body, outside, {each.count for each in lists}):
             raise self.expressions.not_affine(
                 call,
                 f"`{function.__name__}`, which changes its arguments, is called inside an expression",
@@ -249,7 +256,7 @@ class _FunctionParser:
     def _stmt(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
         outer, self.expressions.before = self.expressions.before, []
         reads_first = isinstance(stmt, ast.AugAssign) and not isinstance(stmt.target, ast.Name)
-        self._first = None if reads_first else getattr(stmt, "value", None)
+        self._first, self._current = None if reads_first else getattr(stmt, "value", None), stmt
         made = self._noted(stmt) if self._collects else self._made(stmt)
         made, self.expressions.before = (*self.expressions.before, *made), outer
         return made
@@ -290,10 +297,16 @@ class _FunctionParser:
                 return self._lists.bound(name, value)
             case ast.AnnAssign(target=ast.Name() as name, value=ast.expr() as value) if self._lists.is_list(value):
                 return self._lists.bound(name, value)
+            case ast.Assign() if self._growing.moved(stmt):
+                return ()
+            case ast.Assign() if (parts := self._lists.apart(stmt)) is not None:
+                return self._body(parts)
             case ast.Assign(targets=targets, value=value):
                 return self._assignments.assign(stmt, targets, value)
             case ast.AnnAssign(target=target, value=value):
                 return () if value is None else self._assignments.assign(stmt, [target], value)
+            case ast.AugAssign() if self._growing.joined(stmt):
+                return ()
             case ast.AugAssign():
                 return (self._assignments.augmented(stmt),)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
@@ -317,6 +330,8 @@ class _FunctionParser:
                 return self._each_tested(*assumptions.tested(self.expressions, call))
             case ast.Expr(value=ast.Call() as call) if self.expressions.python_function(call):
                 self.expressions.call(call)
+                return ()
+            case ast.Expr(value=ast.Call() as call) if self._growing.changed(call):
                 return ()
             case ast.Expr(value=ast.Call() as call) if (stored := self._assignments.array_update(call)) is not None:
                 return (stored,)
@@ -401,7 +416,7 @@ class _FunctionParser:
     def _test(self, node: ast.expr) -> tuple[syntax.Expr, list[syntax.Stmt]]:
         """Returns the condition of a loop, and the statements that compute parts of it."""
         outer, self.expressions.before = self.expressions.before, []
-        condition = self.expressions.expr(node)
+        condition = self.expressions.condition(node)
         before, self.expressions.before = self.expressions.before, outer
         return condition, before
 
@@ -416,31 +431,12 @@ class _FunctionParser:
             found: Value = result.values if result.is_tuple else result.values[0]
         else:
             found = self.expressions.evaluated(value)
+        if self._caller is None:
+            return results.returned(self.expressions, value, found, loc)
         if not isinstance(found, SEQUENCES):
             return syntax.Return((found,), False, loc=loc)
-        if self._caller is None:
-            return self._whole_result(value, found, loc)
         self._returned.append(found)
         return syntax.Return(tuple(leaves(found)), True, loc=loc)
-
-    def _whole_result(self, node: ast.expr, found: Value, loc: Loc) -> syntax.Return:
-        """Returns the return of the kernel for a tuple, a shape or a list."""
-        values: list[syntax.Expr] = []
-
-        def form(value: Value) -> str:
-            if isinstance(value, tuple):
-                return result_forms.tuple_of(tuple(map(form, value)))
-            if isinstance(value, ListOf) and value.indices:
-                raise self.expressions.not_affine(node, "a list in a list as the result", "the outermost list", "PML-F006")
-            if isinstance(value, syntax.Expr):
-                values.append(value)
-                return result_forms.VALUE
-            values.append(syntax.Name(value.array, loc=loc))
-            return result_forms.SHAPE if isinstance(value, ShapeOf) else result_forms.LIST
-
-        made = form(found)
-        is_flat = isinstance(found, tuple) and all(isinstance(part, syntax.Expr) for part in found)
-        return syntax.Return(tuple(values), isinstance(found, tuple), form="" if is_flat else made, loc=loc)
 
     # Parts of expressions that are statements
 
@@ -468,15 +464,19 @@ class _FunctionParser:
         self.expressions.locals |= {
             n.id for stmt in made for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
-        first, collects, loc = self._first, self._collects, self._text.loc(call)
-        self._collects = False  # what is refused is refused for the statement that the call is in
-        try:
-            self.expressions.before += self._body(found.before)
-            if found.needed:
-                least = syntax.Compare(">", syntax.Shape(found.needed, 0, loc=loc), syntax.Const(0, loc=loc), loc=loc)
-                what = f"an array without elements in `{ast.unparse(call)}`"
-                self.expressions.before.append(syntax.Require(least, what, loc=loc))
-            self.expressions.before += self._body(found.statements)
-        finally:
-            self._first, self._collects = first, collects
+        loc = self._text.loc(call)
+        self.expressions.before += self._within(found.before)
+        if found.needed:
+            least = syntax.Compare(">", syntax.Shape(found.needed, 0, loc=loc), syntax.Const(0, loc=loc), loc=loc)
+            what = f"an array without elements in `{ast.unparse(call)}`"
+            self.expressions.before.append(syntax.Require(least, what, loc=loc))
+        self.expressions.before += self._within(found.statements)
         return syntax.Name(found.result, loc=loc)
+
+    def _within(self, stmts: Sequence[ast.stmt]) -> tuple[syntax.Stmt, ...]:
+        """Returns what statements become that stand for a part of the one which is parsed, for which they are refused."""
+        first, current, collects, self._collects = self._first, self._current, self._collects, False
+        try:
+            return self._body(stmts)
+        finally:
+            self._first, self._current, self._collects = first, current, collects

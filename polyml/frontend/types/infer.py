@@ -35,7 +35,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from polyml.dtypes import BOOL, I64, PYINT, DType
+from polyml.dtypes import BOOL, F64, I64, PYINT, DType
 from polyml.errors import NotAffineError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import live_ranges, syntax, traversal
 from polyml.frontend.arrays import lower
@@ -160,6 +160,10 @@ class _KernelInference(ExpressionInference):
                 return self._alloc(stmt)
             case syntax.Require(condition=syntax.Call(function="element_type") as typed):
                 return dataclasses.replace(stmt, condition=self._with_element_type(typed))
+            case syntax.Require(condition=syntax.Logical(operands=(syntax.Call(function="gives_float64", args=(sample,)), some))):
+                value = self.value(sample)
+                is_float = value.known and rules.element_type(syntax.TypeOf(sample, "array"), value) == F64
+                return dataclasses.replace(stmt, condition=_TRUE if is_float else self.condition(some))
             case syntax.Require():
                 return possible(dataclasses.replace(stmt, condition=self.condition(stmt.condition)))
             case syntax.Return():
@@ -218,7 +222,7 @@ class _KernelInference(ExpressionInference):
             element = self.lists.element(stmt.name, self.final, stmt.loc)
             if element is None or fill is not None and not fill.known:
                 return stmt
-            self.arrays[stmt.name] = ArrayType(element, len(shape))
+            self.arrays[stmt.name] = ArrayType(element, 1 if stmt.late else len(shape))
             typed = self.lists.filled(stmt.name, fill) if self.final else None
             return dataclasses.replace(stmt, shape=shape, element=element, fill=typed) if self.final else stmt
         element = self._element(stmt, fill)

@@ -263,7 +263,9 @@ def _may_have_no_result(node: syntax.Expr) -> bool:
 
 def position_failure(tested: syntax.Call) -> Failure:
     """Returns the failure of the index of a row, or another part of an array, that is tested in a region."""
-    dim = tested.args[2]
+    dim, line = tested.args[2], 0 if tested.loc is None else tested.loc.line
+    if tested.module in ("list", "list assignment"):
+        return Failure("raise", "IndexError", dim=line, args=(f"{tested.module} index out of range",), loc=tested.loc)
     return Failure(
         "index",
         tested.loc.text if tested.loc is not None else "an index",

@@ -336,9 +336,12 @@ class _RegionBuilder:
         own = self._address(array, writes=True)
         if own is not None:
             size_bytes = syntax.Const(self._declared.arrays[array].element.size_bytes, dtype=PYINT)
-            total = syntax.Binary("*", self._value(stmt.extents[0]), size_bytes, dtype=PYINT)
-            released, memory = syntax.Call("release", (own,), dtype=I64), syntax.Call("allocate", (total,), dtype=I64)
+            total, *kept = (syntax.Binary("*", self._value(size), size_bytes, dtype=PYINT) for size in stmt.extents)
             outer = self._late[own]
+            if kept:
+                larger = syntax.Call("reallocate", (own, *kept, total), dtype=I64)
+                return tuple(syntax.Assign(to, value, loc=stmt.loc) for to, value in ((own, larger), (outer, own)))
+            released, memory = syntax.Call("release", (own,), dtype=I64), syntax.Call("allocate", (total,), dtype=I64)
             return tuple(syntax.Assign(to, value, loc=stmt.loc) for to, value in ((outer, released), (own, memory), (outer, own)))
         if stmt.fill is None:
             return ()

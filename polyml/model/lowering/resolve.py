@@ -202,7 +202,8 @@ class _NestBuilder:
         if stmt.late:
             if stmt.dtype.is_complex:
                 raise NotAffineError("an array of complex numbers whose size data decide", loc=stmt.loc, code="PML-F030")
-            return self._declared.allocate_late(stmt), ()
+            known = self._declared.array_names.get(stmt.name) if len(stmt.extents) > 1 else None
+            return known or self._declared.allocate_late(stmt), ()
         if stmt.name in self._returned:
             raise NotAffineError(
                 f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before it"], code="PML-F030"

@@ -117,6 +117,8 @@ class RegionValues(ExpressionEmitter):
                 return self._allocated(e)
             case syntax.Call(function="release"):
                 return self._released(e)
+            case syntax.Call(function="reallocate"):
+                return self._reallocated(e)
         return self._operation(e, operands)
 
     def _element(self, e: syntax.Subscript) -> SsaValue:
@@ -170,8 +172,21 @@ class RegionValues(ExpressionEmitter):
 
     def _allocated(self, e: syntax.Call) -> SsaValue:
         """Emits the allocation of memory, and returns its address. Where there is none, the call ends."""
+        return self._acquired(self.of(e.args[0]).ssa)
+
+    def _reallocated(self, e: syntax.Call) -> SsaValue:
+        """Emits the allocation of more memory, a copy of what is in use of the old one, which is given back, and returns its address."""
+        body, (old, kept, total) = self._body, (self.of(each).ssa for each in e.args)
+        new = self._acquired(total)
+        to, begin = (body.fn.emit(f"inttoptr i64 {address} to ptr") for address in (new.ssa, old))
+        body.declared["llvm.memcpy.p0.p0.i64"] = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+        body.fn.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {begin}, i64 {kept}, i1 false)")
+        body.release(old)
+        return new
+
+    def _acquired(self, size_bytes: str) -> SsaValue:
         fn = self._body.fn
-        address, fine, wrong = self._body.acquired(self.of(e.args[0]).ssa), fn.block("fine"), fn.block("wrong")
+        address, fine, wrong = self._body.acquired(size_bytes), fn.block("fine"), fn.block("wrong")
         fn.branch(fn.emit(f"icmp eq i64 {address}, 0"), wrong, fine)
         fn.current = wrong
         self._body.fail(str(int(Status.OUT_OF_MEMORY)))

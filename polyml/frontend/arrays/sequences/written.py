@@ -22,7 +22,8 @@ def array(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> E
     args: the elements or rows that are written out, in order, or the one array or number that is copied; behind them the array whose
         type the elements get, where the option `like` is given
     options: `shape` of what is written out; `sizes`, whether the elements are the sizes of the array; `dtype`, the type of the elements,
-        where it is given
+        where it is given; `listed`, whether the one array holds the elements of a list, `grows`, whether that may be empty, `returned`,
+        whether it is a result, which is one of float64 then
     """
     values, like = (args[:-1], args[-1]) if options.get("like") else (args, None)
     if options.get("sizes"):
@@ -39,8 +40,8 @@ def array(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> E
             require_equal(one, other, "an array of rows of different lengths", builder.require, loc)
     if options.get("listed"):
         kind: syntax.TypeOf | DType = syntax.TypeOf(parts[0].sample, "array", loc=loc)
-        for extent in parts[0].shape:
-            builder.require(syntax.Compare(">", extent.expr, syntax.Const(0)), "an array of an empty list", loc)
+        if like is None and options.get("dtype") is None or not options.get("grows"):
+            _require_elements(builder, parts[0], options, loc)
     if not options.get("listed") or like is not None or options.get("dtype") is not None:
         kind = _element(builder, values, like, options.get("dtype"), loc)
     extents = (*map(Extent.constant, shape), *(parts[0].shape if parts else ()))
@@ -55,6 +56,17 @@ def array(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> E
         if options.get("dtype") or all(_is_bool(builder, part.sample) for part in parts):
             builder.truths.add(result.memory)
     return result
+
+
+def _require_elements(builder: LoopBuilder, part: Elements, options: dict, loc: Loc | None) -> None:
+    """Adds the conditions under which an array of a list has elements of the types of the list's, as one of an empty list has not."""
+    if options.get("returned"):
+        return
+    for extent in part.shape:
+        some: Expr = syntax.Compare(">", extent.expr, syntax.Const(0))
+        if options.get("grows"):
+            some = syntax.Logical("or", (syntax.Call("gives_float64", (part.sample,)), some))
+        builder.require(some, "an array of an empty list", loc)
 
 
 def asarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:

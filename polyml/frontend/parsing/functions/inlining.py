@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from types import FunctionType
 
 from polyml.frontend import syntax
@@ -63,10 +63,11 @@ def assigned(function: ast.FunctionDef) -> set[str]:
     return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
+def changes(body: Sequence[Stmt], outside: set[str], counts: Set[str] = frozenset()) -> bool:
     """Returns whether the statements may store into an array that they get from outside.
 
     outside: the names that stand for arrays from outside before the first statement
+    counts: the names of numbers of elements of lists from outside, which are changed where they are assigned
     """
     assigns = [stmt for stmt in statements(body) if isinstance(stmt, syntax.Assign)]
     reached, before = set(outside), -1
@@ -75,6 +76,8 @@ def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
         for stmt in assigns:
             if isinstance(stmt.target, syntax.Name) and not stmt.in_place and _seen(stmt.value) & reached:
                 reached.add(stmt.target.name)
+    if any(isinstance(stmt.target, syntax.Name) and stmt.target.name in counts for stmt in assigns):
+        return True
     return any(_seen(stmt.target) & reached for stmt in assigns if stmt.in_place or not isinstance(stmt.target, syntax.Name))
 
 

@@ -129,7 +129,12 @@ class IterableParser:
             indices = (*held.indices, number)
             return syntax.Subscript(held.array, indices, loc=loc) if len(indices) == held.ndim else replace(held, indices=indices)
 
-        return Elements(syntax.Shape(held.array, len(held.indices), loc=loc), value)
+        length: syntax.Expr = syntax.Shape(held.array, len(held.indices), loc=loc)
+        if held.count:  # the loop may change it
+            name = syntax.Name(self._expressions.fresh("_held"), loc=loc)
+            self._expressions.before.append(syntax.Assign(name, length, loc=loc))
+            length = name
+        return Elements(length, value)
 
     def _is_method(self, node: ast.Call) -> bool:
         """Returns whether a call is one of a method of an array, such as A.flatten()."""

@@ -19,6 +19,7 @@ from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.builtin_reductions import own_names
 from polyml.frontend.parsing.for_loops import ForLoopParser
 from polyml.frontend.parsing.functions.recursion import Unset
+from polyml.frontend.parsing.sequences.growing import GrowingLists
 from polyml.frontend.parsing.sequences.iterables import Elements
 from polyml.frontend.parsing.sequences.values import ListOf
 from polyml.source import Loc
@@ -56,10 +57,11 @@ class ListParser:
     """A ListParser turns assignments of lists to names into local arrays.
 
     loops: what the loops of comprehensions are parsed with
+    growing: what lists that grow are parsed with
     """
 
-    def __init__(self, loops: ForLoopParser, assignments: AssignmentParser):
-        self._loops, self._assignments, self._expressions = loops, assignments, assignments.expressions
+    def __init__(self, loops: ForLoopParser, assignments: AssignmentParser, growing: GrowingLists):
+        self._loops, self._assignments, self._expressions, self._growing = loops, assignments, assignments.expressions, growing
         self._own: set[str] = set()  # the arrays of lists that this function makes
 
     def is_list(self, node: ast.expr) -> bool:
@@ -67,16 +69,31 @@ class ListParser:
         match node:
             case ast.List():
                 return True
-            case ast.ListComp(generators=[ast.comprehension(ifs=[], is_async=0)]):
-                return True
+            case ast.ListComp():
+                return not any(part.is_async for part in node.generators)
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return any(isinstance(side, ast.List) for side in (left, right))
-            case ast.Call(func=function, args=[_], keywords=[]):
+            case ast.Call(func=function, args=[] | [_], keywords=[]):
                 return self._expressions.value(function) is list
         return False
 
+    def apart(self, stmt: ast.Assign) -> list[ast.stmt] | None:
+        """Returns `a, b = [], x` as assignments of their own, where one value makes a list and no value reads what the statement assigns;
+        None for other statements.
+        """
+        match stmt:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(values):
+                names = {target.id for target in targets if isinstance(target, ast.Name)}
+                read = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
+                if len(names) == len(targets) and not names & read and any(map(self.is_list, values)):
+                    return [ast.copy_location(ast.Assign([t], v), stmt) for t, v in zip(targets, values)]
+        return None
+
     def bound(self, target: ast.Name, node: ast.expr) -> list[syntax.Stmt]:
         """Returns the statements that make a list, after binding a name to it."""
+        if self._growing.grows(target.id, node):
+            self._growing.bound(target, node)
+            return []
         name = self._name(target)
         made = self._new(node, name)
         self._own.add(name)
@@ -86,7 +103,10 @@ class ListParser:
 
     def made(self, node: ast.expr) -> ListOf | None:
         """Returns a list without a name, whose statements are added before the one that is parsed; None where an expression makes none."""
-        return self._new(node, self._expressions.fresh("_list")) if self.is_list(node) else None
+        if not self.is_list(node):
+            return None
+        make = self._growing.made if self._growing.grows("", node) else self._new
+        return make(node, self._expressions.fresh("_list"))
 
     def _new(self, node: ast.expr, name: str) -> ListOf:
         """Returns the list that an expression makes in an array of this name, whose statements are added before the one that is parsed."""

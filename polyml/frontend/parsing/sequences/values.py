@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Union
 
@@ -28,11 +28,13 @@ class ListOf:
     array: the name of the local array that holds the numbers
     ndim: how many dimensions that has: 1 where the outermost list has numbers in it
     indices: the numbers of the list in the one around it, from the outermost on; none for the outermost list itself
+    count: the name of the number of its elements, of a list that grows; "" for one of a fixed length
     """
 
     array: str
     ndim: int = 1
     indices: tuple[syntax.Expr, ...] = ()
+    count: str = ""
 
 
 SEQUENCES = (tuple, ShapeOf, ListOf)
@@ -47,6 +49,15 @@ def leaves(value: Value) -> Iterator[syntax.Expr]:
         yield from value.indices
     elif not isinstance(value, ShapeOf):
         yield value
+
+
+def lists_in(values: Iterable[Value]) -> Iterator[ListOf]:
+    """Yields the lists among values, and in tuples among them."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from lists_in(value)
+        elif isinstance(value, ListOf):
+            yield value
 
 
 def has_shape(value: Value) -> bool:

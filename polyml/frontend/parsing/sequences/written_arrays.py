@@ -94,7 +94,8 @@ class WrittenArrayParser(NameLookup, ABC):
             part: syntax.Expr = syntax.Name(value.array, loc=loc)
             if value.indices:
                 part = syntax.Subscript(value.array, value.indices, loc=loc)
-            return syntax.Function("array", (part,), (("listed", True),), loc=loc)
+            options = (("listed", True), ("grows", True)) if value.count else (("listed", True),)
+            return syntax.Function("array", (part,), options, loc=loc)
         shape, args = _shape(value), tuple(leaves(value))
         if shape is None or has_shape(value):
             what = "an array of lists of different lengths, or of shapes"
