@@ -194,11 +194,12 @@ class Cast(Expr):
 
 @dataclass(frozen=True)
 class Slice(Located):
-    """A Slice is the index `start:stop:step` of a Part; step is a constant integer that is not zero."""
+    """A Slice is the index `start:stop:step` of a Part; step is a constant integer that is not zero, or the expression `by`."""
 
     start: Expr | None
     stop: Expr | None
     step: int = 1
+    by: Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,17 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _bounds(index: Expr | syntax.Slice | syntax.NewAxis | syntax.Dots) -> tuple[Expr, ...]:
-    """Returns the expressions in one subscript of a Part: the start and stop that a slice has, the subscript itself, or none."""
+    """Returns the expressions in one subscript of a Part: the start, stop and step that a slice has, the subscript itself, or none."""
     if isinstance(index, syntax.Slice):
-        return tuple(bound for bound in (index.start, index.stop) if bound is not None)
+        return tuple(bound for bound in (index.start, index.stop, index.by) if bound is not None)
     return () if isinstance(index, (syntax.NewAxis, syntax.Dots)) else (index,)
 
 
 def _with_bounds(index, new: Iterator[Expr]):
     """Returns the subscript of a Part with the expressions that `_bounds` lists replaced by those that `new` gives next."""
     if isinstance(index, syntax.Slice):
-        start, stop = (None if bound is None else next(new) for bound in (index.start, index.stop))
-        return dataclasses.replace(index, start=start, stop=stop)
+        start, stop, by = (None if bound is None else next(new) for bound in (index.start, index.stop, index.by))
+        return dataclasses.replace(index, start=start, stop=stop, by=by)
     return index if isinstance(index, (syntax.NewAxis, syntax.Dots)) else next(new)
 
 

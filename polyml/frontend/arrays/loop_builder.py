@@ -361,6 +361,17 @@ class LoopBuilder(ABC):
                 return False
         return True
 
+    def step(self, value: Expr, loc: Loc | None) -> Expr:
+        """Returns a name for the step of a slice, with a test that it is not zero. Raises NotAffineError where nothing may be tested."""
+        if self.require.places is None:
+            raise NotAffineError(
+                "a slice whose step is computed", loc=loc, notes=["polyml compiles: a constant step"], code="PML-F021"
+            )
+        name = self.require.held(syntax.Call("position", (value,), loc=loc), loc)
+        wrong = syntax.Raise("ValueError", ("slice step cannot be zero",), loc=loc)
+        self.out.append(syntax.If(syntax.Compare("==", name, syntax.Const(0)), (wrong,), loc=loc))
+        return name
+
     def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
         """Returns an expression for the value where the condition holds, and for zero of the value's type elsewhere."""
         if is_truth(value, self.truths):

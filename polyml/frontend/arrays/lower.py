@@ -595,7 +595,8 @@ class Lowering(LoopBuilder):
             if isinstance(index, syntax.Slice):
                 bounds = (None if b is None else self.number(b) for b in (index.start, index.stop))
                 start, stop = (None if b is None else self._fixed(b) for b in bounds)
-                indices.append(dataclasses.replace(index, start=start, stop=stop))
+                by = None if index.by is None else self.step(self.number(index.by), index.loc)
+                indices.append(dataclasses.replace(index, start=start, stop=stop, by=by))
             elif isinstance(index, (syntax.NewAxis, syntax.Dots)):
                 indices.append(index)
             else:

@@ -207,7 +207,7 @@ class SlicedExtent:
     """
 
     first: Linear
-    step: int
+    step: int | Expr
     extent: Extent
     conditions: tuple[tuple[Expr, str], ...] = ()
 

@@ -86,6 +86,8 @@ def position(index: Expr, extent: Extent, dim: int, require: Requirements, loc: 
 def clipped(extent: Extent, part: syntax.Slice, require: Requirements, loc: Loc | None) -> SlicedExtent:
     """Returns the indices that a slice takes of a dimension, whatever its ends are."""
     size, step = extent.expr, part.step
+    if part.by is not None:
+        return _in_steps(extent, part, part.by, require, loc)
     least, most = (0, Linear.of(size)) if step > 0 else (-1, Linear.of(size) - 1)
 
     def end(bound: Expr | None, otherwise: Linear) -> Linear:
@@ -122,6 +124,33 @@ def possible(stmt: syntax.Require) -> syntax.Require:
     if accepted and constant(stmt.condition) is False:
         raise NotAffineError(what, loc=stmt.loc, notes=[f"polyml compiles: {accepted}"])
     return stmt
+
+
+def _in_steps(extent: Extent, part: syntax.Slice, step: Expr, require: Requirements, loc: Loc | None) -> SlicedExtent:
+    """Returns the indices that a slice takes of a dimension whose step is computed, and not zero, whatever its ends are.
+
+    step: a name of the step, which may be negative
+    """
+    size, zero, one = extent.expr, syntax.Const(0), syntax.Const(1)
+    is_up = syntax.Compare(">", step, zero, loc=loc)
+    least = syntax.IfExp(is_up, zero, syntax.Const(-1))
+    most = syntax.IfExp(is_up, size, syntax.Binary("-", size, one))
+
+    def end(bound: Expr | None, otherwise: Expr) -> Expr:
+        if bound is None:
+            return require.held(otherwise, loc)
+        number = require.held(bound, loc)
+        from_end = syntax.Binary("max", syntax.Binary("+", number, size), least)
+        from_start = syntax.Binary("min", number, most)
+        return require.held(syntax.IfExp(syntax.Compare("<", number, zero), from_end, from_start, loc=loc), loc)
+
+    first = end(part.start, syntax.IfExp(is_up, zero, most))
+    past = end(part.stop, syntax.IfExp(is_up, size, syntax.Const(-1)))
+    length = syntax.Binary(
+        "-", syntax.Binary("+", syntax.Binary("-", past, first), step), syntax.IfExp(is_up, one, syntax.Const(-1))
+    )
+    count = require.held(syntax.Binary("max", syntax.Binary("//", length, step), zero, loc=loc), loc)
+    return SlicedExtent(Linear.of(first), step, Extent(Linear.of(count), True, sliced_from=extent))
 
 
 def may_fail(stmt: Stmt) -> bool:

@@ -141,7 +141,8 @@ def subscripted(base: Elements, indices: Sequence, require: Requirements, loc: L
         extent = base.shape[dim]
         dim += 1
         if isinstance(index, syntax.Slice):
-            part = clipped(extent, index, require, loc) if require.tests(loc) else sliced(extent, index)
+            is_tested = require.tests(loc) or index.by is not None
+            part = clipped(extent, index, require, loc) if is_tested else sliced(extent, index)
             for condition, what in part.conditions:
                 require(condition, what, loc)
             pick.append(_along(len(shape), part.first, part.step))
@@ -234,9 +235,11 @@ def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
     return [*indices[: dots[0]], *missing, *indices[dots[0] + 1 :]]
 
 
-def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
+def _along(position: int, first: Linear, step: int | Expr) -> Callable[[Point], Expr]:
     def index(point: Point) -> Expr:
-        return (Linear.of(point[position]) * step + first).expr
+        if isinstance(step, int):
+            return (Linear.of(point[position]) * step + first).expr
+        return (Linear.of(syntax.Binary("*", point[position], step)) + first).expr
 
     return index
 

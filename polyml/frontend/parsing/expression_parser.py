@@ -11,6 +11,7 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant, large_integer
 from polyml.frontend.parsing import array_signatures
+from polyml.frontend.parsing.functions.inner_functions import stores
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
@@ -147,10 +148,14 @@ class ExpressionParser(TupleParser):
     def _index(self, node: ast.expr) -> syntax.Expr | syntax.Slice | syntax.NewAxis | syntax.Dots:
         if isinstance(node, ast.Slice):
             start, stop = (None if bound is None else self.expr(bound) for bound in (node.lower, node.upper))
-            step = 1 if node.step is None else constant(self.expr(node.step))
-            if type(step) is not int or step == 0:
+            by = syntax.Const(1) if node.step is None else self.expr(node.step)
+            step = constant(by)
+            if type(step) is int and step != 0:
+                return syntax.Slice(start, stop, step, loc=self.text.loc(node))
+            names = [] if node.step is None else [each.id for each in ast.walk(node.step) if isinstance(each, ast.Name)]
+            if step is not MISSING or not any(stores(self.text.tree, name) for name in names):
                 raise self.value_needed(node.step or node, "the step of a slice must be a constant that is not zero", "an int")
-            return syntax.Slice(start, stop, step, loc=self.text.loc(node))
+            return syntax.Slice(start, stop, by=by, loc=self.text.loc(node))
         if self.constant(node) is None:
             return syntax.NewAxis()
         if self.constant(node) is ...:

@@ -369,8 +369,11 @@ class _Reader:
                 return start
         line.expect(":")
         stop = None if line.is_at(":", ",", "]") else reader.expr()
-        step = line.integer("a step") if line.accepts(":") else 1
-        return syntax.Slice(start, stop, step, loc=line.loc(token))
+        if not line.accepts(":"):
+            return syntax.Slice(start, stop, loc=line.loc(token))
+        if line.is_at("("):
+            return syntax.Slice(start, stop, by=reader.expr(), loc=line.loc(token))
+        return syntax.Slice(start, stop, line.integer("a step"), loc=line.loc(token))
 
 
 def _raise(line: Line) -> syntax.Raise:

@@ -12,7 +12,7 @@
     return = "return" ["plain"] ["(" {value ","} ")" | value]                        value = ["python" | "numpy"] expr
     leaf   = NAME | NAME ".shape[" INTEGER ["of" INTEGER] "]" | element | part | function | "array" NAME ["of" "(" {expr ","} ")"] | like
     element = NAME ["!"] ("[" {expr ","} "]" | "[" expr "]" {"[" expr "]"}) [".real" | ".imag"]
-    part   = postfix "[" {expr | [expr] ":" [expr] [":" INTEGER] | "None" | "..." ","} "]"
+    part   = postfix "[" {expr | [expr] ":" [expr] [":" (INTEGER | "(" expr ")")] | "None" | "..." ","} "]"
     function = "np" "." NAME "(" {expr | NAME "=" option ","} ")"
     option = constant | "None" | STRING | TYPE | typeof | "(" {option ","} ")"
     like   = "like" NAME                        typeof = "typeof" "(" expr ["," STRING] ")"
@@ -244,6 +244,7 @@ def _index(index: object, bounds: Iterator[Printed]) -> str:
         case syntax.Dots():
             return "..."
         case syntax.Slice():
-            start, stop = ("" if bound is None else enclosed(next(bounds), BINDING["or"]) for bound in (index.start, index.stop))
-            return f"{start}:{stop}{'' if index.step == 1 else f':{index.step}'}"
+            ends = (index.start, index.stop, index.by)
+            start, stop, by = ("" if bound is None else enclosed(next(bounds), BINDING["or"]) for bound in ends)
+            return f"{start}:{stop}{f':({by})' if by else '' if index.step == 1 else f':{index.step}'}"
     return next(bounds).text
