@@ -66,6 +66,8 @@ _CONSTRUCTS = [
     "t = A[0], n; u, k = t; return u * k + t[0]", "s = A.shape; y = np.zeros(s); return y + s[1]", "for i, j in ((0, 1), (1, 0)): A[i, j] += n",
     "assert A.shape == B.shape; return A + 0", "A.shape != (4, n + 2)", "if x.ndim == 1: return x[0]; return x[0, 0]", "n in (1, 2, 3)",
     "w = [0.0] * 4; w[n] = 2.5; return x * w[n]", "w = [v * v for v in x]; return w[0] + w[-1]",
+    "out = [n]; out.append(2); out.extend([3, 4]); u = out.pop(); return out, u * x", "[v for v in x if v > 2]", "sum([i * n for i in range(4) if i % 2]) * x",
+    "x[::abs(J[0]) % 3 + 1] = 1", "k = J[0] % 2; x[k:k + 2] = A[0, 1 - k:3 - k]", "np.bincount(J % 4) * 2 / np.bincount(J % 4)",
     "A.shape, (n, [s, s])", "A[0] = [n, 1, 0, 1]", "[v * 2 for v in x]",
     "A[0, 0].item() * x",
     "for i in range(0, 4, abs(J[0]) + 1): x[i] = A[i, 0]",

@@ -97,7 +97,7 @@ class LoopBuilder(ABC):
         self._whiles = 0  # how many loops that data end are around
         self.ways: dict[str, list[dict[str, Elements | Uncertain]]] = {}
         self.ended = False
-        self.require = Requirements(self._require, self.held_number, self._never_changes, tested)
+        self.require = Requirements(self._require, self.held_number, self._never_changes, self.joined, tested)
 
     @property
     def in_loop(self) -> bool:
@@ -493,6 +493,10 @@ class LoopBuilder(ABC):
         if holds_truths(element, self.truths):
             self.truths.add(name)
         return name
+
+    @abstractmethod
+    def joined(self, sizes: Sequence[Extent], loc: Loc | None) -> Extent | None:
+        """Returns the size of operands that have several sizes, with tests that they fit; None where what is known at entry decides."""
 
     @abstractmethod
     def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:

@@ -27,9 +27,9 @@ from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, m
 from polyml.frontend.arrays.bindings import Uncertain, is_size
 from polyml.frontend.arrays.functions import function_table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
-from polyml.frontend.arrays.selecting import places
+from polyml.frontend.arrays.selecting import fitting, places
 from polyml.frontend.arrays.sequences import growing_lists, returned_views
-from polyml.frontend.arrays.shapes import checked_dim, dimensions
+from polyml.frontend.arrays.shapes import Extent, checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import copied_reads, overwritten_reads
 from polyml.frontend.arrays.tested_indices import is_position, may_fail
 from polyml.frontend.arrays.views import (
@@ -38,7 +38,6 @@ from polyml.frontend.arrays.views import (
     element,
     elementwise,
     inside,
-    require_equal,
     stored,
     without_leading,
 )
@@ -332,9 +331,7 @@ class Lowering(LoopBuilder):
                     notes=["accepted: a shape that broadcasts to that of the target"],
                 )
             value = without_leading(value, max(extra, 0))
-            for own, other in zip(reversed(target.shape), reversed(value.shape)):
-                if not other.is_one:
-                    require_equal(own, other, "an array that is assigned to a part of another size", self.require, loc)
+            value = fitting.fitted(self, target.shape, value, loc)
         else:
             value = inside(value, self.require)
         held: list[str] = []
@@ -531,6 +528,9 @@ class Lowering(LoopBuilder):
         finally:
             self.out, self._required, self.selections = outer, needed, selections
         return tuple(made), value
+
+    def joined(self, sizes: Sequence[Extent], loc: Loc | None) -> Extent | None:
+        return fitting.joined(self, sizes, loc)
 
     def _shape(self, expr: syntax.Shape) -> Expr:
         known = self.arrays.get(expr.array)

@@ -146,12 +146,14 @@ class Extent:
     positive: whether `length` is known not to be negative
     parts: where reshape made one dimension of several, the sizes of these; a loop along it becomes one loop for each of them
     sliced_from: where the dimension is a slice of another one, the extent of that other one, which is at least as large
+    joins: whether operands with other sizes in this dimension have this one or 1, which was tested as the program runs
     """
 
     length: Linear
     positive: bool = False
     parts: tuple[int, ...] = ()
     sliced_from: Extent | None = field(default=None, compare=False)
+    joins: bool = field(default=False, compare=False)
 
     @staticmethod
     def constant(length: int, parts: tuple[int, ...] = ()) -> Extent:

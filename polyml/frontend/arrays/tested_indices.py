@@ -6,7 +6,7 @@ v[p[i]:p[i+1]]   ->    first, past = both ends, clipped to v as Python clips the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -26,12 +26,14 @@ class Requirements:
     condition: adds a condition for calls; others run as plain Python
     hold: adds an assignment of a number to a new name, and returns that
     stays: whether the values of a number's parts never change while the loops around are in the same iteration
+    join: returns the size that operands of several sizes have together, which is tested as it runs; None where that is known at entry
     places: where data decide indices, so that they are tested there; None where nothing may be tested as it runs
     """
 
     condition: Callable[[Expr, str, Loc | None], None]
     hold: Callable[[Expr, Loc | None], syntax.Name]
     stays: Callable[[Expr], bool]
+    join: Callable[[Sequence[Extent], Loc | None], Extent | None]
     places: frozenset[Loc] | None = None
     _held: dict[Expr, syntax.Name] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)

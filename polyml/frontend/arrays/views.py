@@ -92,6 +92,10 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], require: Requirements,
     for dim in range(rank):
         sizes = [s[dim - rank + len(s)] for s in shapes if dim - rank + len(s) >= 0]
         long = [size for size in sizes if not size.is_one]
+        made = require.join(long, loc) if len({size.length for size in long}) > 1 else None
+        if made is not None:
+            result.append(made)
+            continue
         chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
         for size in long:
             require_equal(size, chosen, "a broadcast of shapes that do not fit together", require, loc)
@@ -115,6 +119,24 @@ def projected(point: Point, shape: tuple[Extent, ...]) -> Point:
     """
     own = point[len(point) - len(shape) :]
     return tuple(syntax.Const(0) if extent.is_one else index for index, extent in zip(own, shape))
+
+
+def stretched(operand: Elements, shape: tuple[Extent, ...]) -> Elements:
+    """Returns an operand which has the one element that it has along dimensions of size 1 for all indices there, also where data decide
+    that the size is 1.
+
+    shape: that of the result, which may have more dimensions
+    """
+    pairs = enumerate(zip(operand.shape, shape[len(shape) - operand.rank :]))
+    dims = {dim for dim, (own, whole) in pairs if whole.joins and own.length != whole.length and not own.is_one}
+    if not dims:
+        return operand
+
+    def index(dim: int, given: Expr) -> Expr:
+        is_one = syntax.Compare("==", operand.shape[dim].expr, syntax.Const(1))
+        return syntax.Binary("*", given, syntax.IfExp(is_one, syntax.Const(0), syntax.Const(1))) if dim in dims else given
+
+    return Elements(operand.shape, lambda point: operand.at(tuple(index(dim, given) for dim, given in enumerate(point))))
 
 
 def element(value: Expr | Elements, point: Point) -> Expr:
@@ -365,7 +387,8 @@ def elementwise(
     shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], require, loc)
     if not shape:
         return make(*(element(operand, ()) for operand in operands))
-    return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
+    fitting = [stretched(o, shape) if isinstance(o, Elements) else o for o in operands]
+    return Elements(shape, lambda point: make(*(element(operand, point) for operand in fitting)))
 
 
 def inside(number: Expr, require: Requirements) -> Expr:

@@ -152,8 +152,7 @@ class ExpressionParser(TupleParser):
             step = constant(by)
             if type(step) is int and step != 0:
                 return syntax.Slice(start, stop, step, loc=self.text.loc(node))
-            names = [] if node.step is None else [each.id for each in ast.walk(node.step) if isinstance(each, ast.Name)]
-            if step is not MISSING or not any(stores(self.text.tree, name) for name in names):
+            if step is not MISSING or node.step is None or not self._is_computed_number(node.step):
                 raise self.value_needed(node.step or node, "the step of a slice must be a constant that is not zero", "an int")
             return syntax.Slice(start, stop, by=by, loc=self.text.loc(node))
         if self.constant(node) is None:
@@ -161,6 +160,12 @@ class ExpressionParser(TupleParser):
         if self.constant(node) is ...:
             return syntax.Dots()
         return self._number_or_list(node)
+
+    def _is_computed_number(self, node: ast.expr) -> bool:
+        """Returns whether a number is computed as a call runs, so that the values of the arguments do not tell it."""
+        parts = [*ast.walk(node)]
+        is_read = any(isinstance(each, (ast.Subscript, ast.Call)) for each in parts)
+        return is_read or any(isinstance(each, ast.Name) and stores(self.text.tree, each.id) > 0 for each in parts)
 
     def _number_or_list(self, node: ast.expr) -> syntax.Expr:
         """Returns an index that is a number or an array, or a list that is written out."""
