@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.irregular.expressions import bare, condition, real, whole
+from tests.irregular.lists import LISTS
 from tests.irregular.writer import Parameter, Writer
 
 
@@ -350,4 +351,5 @@ def result(w: Writer, kind: str, text: str) -> None:
 IDIOMS = (
     sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows,
     bisection, chain, merged, iterated, own_way, own_way, own_way, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace, groups,
+    *LISTS,
 )  # fmt: skip

@@ -1,0 +1,74 @@
+"""Lists that grow in random programs: what is collected, stacks, frontiers of a search, and slices whose step or size data decide."""
+
+from __future__ import annotations
+
+from tests.irregular.expressions import bare, condition, real, row, whole
+from tests.irregular.writer import Writer
+
+
+def collected(w: Writer) -> None:
+    """Writes a loop that collects numbers under conditions."""
+    i, out = w.counter(), w.fresh("out", "found", "kept")
+    is_real = w.chance(0.5)
+    value = (lambda: f"float({bare(real(w, 1))})") if is_real else (lambda: f"int({bare(whole(w, 1))})")
+    w.emit(f"{out} = {w.pick('[]', '[]', f'[{1.5 if is_real else 1}]')}")
+    with w.block(f"for {i} in range(n):", rows=i, loops=i):
+        with w.block(f"if {condition(w)}:"):
+            w.emit(f"{out}.append({value()})")
+        if w.chance(0.4):
+            with w.block(f"elif {condition(w)}:"):
+                w.emit(w.pick(f"{out}.pop()", f"{out}.clear()", f"{out}.extend([{value()}, {value()}])"))
+        if w.chance(0.3):
+            with w.block(f"if {out}:"):
+                w.emit(f"{out}[-1] {w.pick('=', '+=', '=')} {value()}")
+    if w.chance(0.2):
+        w.emit(f"{out} += [2 * v for v in {out} if v > 0]")
+    first, some = f"({out}[0] if {out} else -1)", f"{out}[{w.pick('-1', '2', '0')}]"
+    w.arrays.append(w.pick(out, f"len({out})", first, f"np.array({out}, dtype=np.float64)", some))
+
+
+def stack(w: Writer) -> None:
+    """Writes a search that takes rows from a list and appends others."""
+    seen, waiting, u = w.fresh("seen", "marks"), w.fresh("stack", "waiting"), w.fresh("u", "node")
+    w.emit(f"{seen} = np.zeros(n, dtype=np.int64)", f"{waiting} = [0]", f"{seen}[0] = 1")
+    head = w.pick(f"while {waiting}:", f"while len({waiting}) > 0:", f"for {u} in {waiting}:")
+    with w.block(head, rows=u):
+        if head.startswith("while"):
+            w.emit(f"{u} = {waiting}.pop({w.pick('', '', '0', '-1')})")
+        for _ in range(w.rng.randint(1, 2)):
+            v = w.fresh("v", "other")
+            w.emit(f"{v} = {w.pick(row(w), f'({u} * 2 + 1) % n', f'({u} + 3) % n')}")
+            with w.block(f"if {seen}[{v}] == 0:"):
+                w.emit(f"{seen}[{v}] = {seen}[{u}] + 1", f"{waiting}.append({v})")
+    w.arrays.append(w.pick(seen, seen, f"len({waiting})"))
+
+
+def frontier(w: Writer) -> None:
+    """Writes a search level by level."""
+    level, now, then, u = w.fresh("level", "depth"), w.fresh("now", "frontier"), w.fresh("then", "found"), w.fresh("u", "node")
+    w.emit(f"{level} = np.full(n, -1)", f"{now} = [0]", f"{level}[0] = 0")
+    with w.block(f"while {now}:"):
+        w.emit(f"{then} = []")
+        with w.block(f"for {u} in {now}:", rows=u):
+            for step in (1, 2):
+                v = w.fresh("v", "other")
+                w.emit(f"{v} = ({u} * 2 + {step}) % n")
+                with w.block(f"if {level}[{v}] < 0:"):
+                    w.emit(f"{level}[{v}] = {level}[{u}] + 1", f"{then}.append({v})")
+        w.emit(f"{now} = {then}")
+    w.arrays.append(level)
+
+
+def in_steps(w: Writer) -> None:
+    """Writes a sieve or a sum in steps that data decide."""
+    i, marks = w.counter(), w.fresh("marks", "is_prime")
+    w.emit(f"{marks} = np.ones(n + 2, dtype=np.bool_)")
+    with w.block(f"for {i} in range({w.pick('2', '2', '1', '0')}, n):", loops=i):
+        with w.block(f"if {marks}[{i}]:"):
+            w.emit(
+                w.pick(f"{marks}[{i} * {i}::{i}] = False", f"{marks}[:{i}:-{i}] = False", f"{marks}[{i}::{i} + 1] = {i} % 2 == 0")
+            )
+    w.arrays.append(w.pick(marks, f"np.flatnonzero({marks})"))
+
+
+LISTS = (collected, collected, stack, stack, frontier, in_steps)
