@@ -11,7 +11,7 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant, large_integer
 from polyml.frontend.parsing import array_signatures
-from polyml.frontend.parsing.functions.inner_functions import stores
+from polyml.frontend.parsing.functions.inner_functions import parameters, stores
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
@@ -165,7 +165,9 @@ class ExpressionParser(TupleParser):
         """Returns whether a number is computed as a call runs, so that the values of the arguments do not tell it."""
         parts = [*ast.walk(node)]
         is_read = any(isinstance(each, (ast.Subscript, ast.Call)) for each in parts)
-        return is_read or any(isinstance(each, ast.Name) and stores(self.text.tree, each.id) > 0 for each in parts)
+        given = {each.arg for each in parameters(self.text.tree.args)}
+        names = {each.id for each in parts if isinstance(each, ast.Name)}
+        return is_read or any(stores(self.text.tree, name) > (name in given) for name in names)
 
     def _number_or_list(self, node: ast.expr) -> syntax.Expr:
         """Returns an index that is a number or an array, or a list that is written out."""
