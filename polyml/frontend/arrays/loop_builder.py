@@ -94,6 +94,7 @@ class LoopBuilder(ABC):
         self.late_arrays: set[str] = set()  # of which not even that is known at entry
         self.late = late
         self.growing: set[str] = set()  # lists that grow, and the numbers of their elements
+        self.in_test = False  # whether the condition of a While is lowered, which is tested again and again
         self._whiles = 0  # how many loops that data end are around
         self.ways: dict[str, list[dict[str, Elements | Uncertain]]] = {}
         self.ended = False

@@ -178,8 +178,11 @@ class Lowering(LoopBuilder):
         """Returns the condition of a While lowered. Raises NotAffineError where that needs statements before it: the condition is
         tested before each iteration.
         """
-        count = len(self.out)
-        made = self.number(condition)
+        count, self.in_test = len(self.out), True
+        try:
+            made = self.number(condition)
+        finally:
+            self.in_test = False
         if len(self.out) > count:
             why = "the condition of a while loop is made of arrays"
             raise NotAffineError(
@@ -536,7 +539,8 @@ class Lowering(LoopBuilder):
         known = self.arrays.get(expr.array)
         if known is None:
             return expr  # type inference says what is wrong with it
-        shape = self.known(expr.array, known, expr.loc).shape
+        array = self.known(expr.array, known, expr.loc)
+        shape = (array if self.in_test else self.settled(array)).shape
         return shape[checked_dim(expr, len(shape), expr.array)].expr
 
     def _subscript(self, expr: syntax.Subscript) -> Value:

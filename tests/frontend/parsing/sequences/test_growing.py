@@ -237,9 +237,17 @@ def of_truths(A):
     return out, any(out), all(out)
 
 
+def sizes(A):
+    out = [1.0, 2.0]
+    B, D = np.zeros(len(out)), A[: len(out)] * 1
+    v = np.array(out)
+    out.append(3.0)
+    return B.shape[0], D, v, len(B), len(out)
+
+
 COMPILED = [
     selected, places, pairs, next_greater, sums_of_two, reached, in_levels, with_exchange, primes, many, extended, in_iterations, halved,
-    from_the_front, by_functions, shared, comprehensions, evens, counted_size, no_elements, last_number, of_truths,
+    from_the_front, by_functions, shared, comprehensions, evens, counted_size, no_elements, last_number, of_truths, sizes,
 ]  # fmt: skip
 
 
