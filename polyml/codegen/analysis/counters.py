@@ -10,7 +10,7 @@ A counter that was expanded along a loop, or whose new value goes through anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Set
 
 from polyml.codegen.analysis.region_integers import MOST_STEPS, SMALL_STEP
 from polyml.dtypes import BOOL, PYINT
@@ -24,35 +24,30 @@ def counters(scop: Scop) -> frozenset[str]:
     changed = True
     while changed:
         others = {
-            s.write.array if s.region is None else access.array
-            for s in scop.statements.values()
-            for access in s.writes
-            if access.array in found and (s.region is not None or not _counts(s, found))
-        }
+            access.array for s in scop.statements.values() if s.region is not None or not _counts(s, found) for access in s.writes
+        } & found
         found -= others
         changed = bool(others)
     return frozenset(found)
 
 
-def counted(value: Value | syntax.Expr, array_of: Callable[[int], str], arrays: frozenset[str] | set[str]) -> bool:
-    """Returns whether a value is a counter's and a small constant more or less.
-
-    array_of: the array that a read of the statement accesses
-    arrays: the counters
-    """
+def counted(value: Value | syntax.Expr, statement: Statement, arrays: Set[str]) -> bool:
+    """Returns whether a value of a statement is a counter's and a small constant more or less. arrays: the counters"""
     if not isinstance(value, syntax.Binary) or value.op not in ("+", "-") or value.dtype != PYINT:
         return False
-    left, right = value.left, value.right
-    return isinstance(left, Load) and array_of(left.access) in arrays and _is_small(right, SMALL_STEP)
+    return _is_read(value.left, statement, arrays) and _is_small(value.right, SMALL_STEP)
 
 
-def _counts(statement: Statement, arrays: set[str]) -> bool:
+def _counts(statement: Statement, arrays: Set[str]) -> bool:
     """Returns whether all values that the statement may assign are those of a counter."""
-    array_of: Callable[[int], str] = lambda number: statement.reads[number].array  # noqa: E731
     return all(
-        (isinstance(v, Load) and array_of(v.access) in arrays) or _is_small(v, MOST_STEPS) or counted(v, array_of, arrays)
+        _is_read(v, statement, arrays) or _is_small(v, MOST_STEPS) or counted(v, statement, arrays)
         for v in _choices(statement.value)
     )
+
+
+def _is_read(value: Value | syntax.Expr, statement: Statement, arrays: Set[str]) -> bool:
+    return isinstance(value, Load) and statement.reads[value.access].array in arrays
 
 
 def _choices(value: Value | syntax.Expr) -> Iterator[Value | syntax.Expr]:

@@ -114,7 +114,7 @@ class ExpressionEmitter:
             return self._unary(e, self.value(e.operand, operands))
         if isinstance(e, syntax.Binary):
             self._body.rough |= e.dtype == PYINT and any(isinstance(node, Loop) for node in self._body.path)
-            if counted(e, lambda number: operands.instance.statement.reads[number].array, self._body.module.counters):
+            if counted(e, operands.instance.statement, self._body.module.counters):
                 return math.plain(e.op, *math.broadcast(self.value(e.left, operands), self.value(e.right, operands)))
             return self._binary(e.op, _type_of(e), self.value(e.left, operands), self.value(e.right, operands))
         if isinstance(e, syntax.Compare):
