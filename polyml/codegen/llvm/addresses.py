@@ -19,6 +19,7 @@ from polyml.codegen.ir.local_memory import ARRAY_GAP
 from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
+from polyml.codegen.llvm.regions.array_scopes import ArrayScopes
 from polyml.model.core.call_interface import FIRST_FAILURE, Failure, Status
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import (
@@ -91,6 +92,7 @@ class Module:
         self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
         self.has_regions = self.scop.has_regions
+        self.scopes = ArrayScopes.of([*self.scop.arrays.values()], self.arguments.aliased)
         self.counters = counters(self.scop)
         self.once = frozenset[int]().union(*(once_per_call(statement.value) for statement in self.scop.statements.values()))
 

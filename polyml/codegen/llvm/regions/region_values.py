@@ -10,6 +10,7 @@ from polyml.codegen.analysis.region_integers import FULL, RegionIntegers, linear
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.regions import array_scopes
 from polyml.codegen.llvm.regions.tested_indices import TestedIndices
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, memory_type, register_type
@@ -95,7 +96,7 @@ class RegionValues(ExpressionEmitter):
         address, (kind, align), ssa = self._address(target), self._memory(target.array), value.ssa
         if value.dtype.kind == "b":
             ssa = self._body.fn.emit(f"zext i1 {ssa} to i8")
-        self._body.fn.do(f"store {kind} {ssa}, ptr {address}, align {align}")
+        self._body.fn.do(f"store {kind} {ssa}, ptr {address}, align {align}{self._scope(target.array)}")
 
     def number(self, name: str) -> SsaValue:
         """Emits the load of a number of the region, and returns its value."""
@@ -125,7 +126,7 @@ class RegionValues(ExpressionEmitter):
         if not e.indices:
             return self._body.memory.load(Location(e.array, ()))
         address, (kind, align) = self._address(e), self._memory(e.array)
-        ssa = self._body.fn.emit(f"load {kind}, ptr {address}, align {align}")
+        ssa = self._body.fn.emit(f"load {kind}, ptr {address}, align {align}{self._scope(e.array)}")
         if e.dtype.kind == "b":
             ssa = self._body.fn.emit(f"icmp ne i8 {ssa}, 0")
         return SsaValue(ssa, self._body.scop.arrays[e.array].element)
@@ -151,6 +152,13 @@ class RegionValues(ExpressionEmitter):
         """Returns the LLVM type of an array's elements in memory, and their alignment in bytes."""
         element = self._body.scop.arrays[array].element
         return memory_type(element), 1 if self._body.module.layout.unaligned(array) else element.size_bytes
+
+    def _scope(self, array: str) -> str:
+        """Returns what tells LLVM that an access to an array is not one to another array."""
+        scopes = self._body.module.scopes
+        if scopes.owners:
+            self._body.declared.setdefault(array_scopes.NAME, scopes.text())
+        return scopes.of_access(self._body.scop.arrays[array])
 
     def _address(self, e: syntax.Subscript) -> str:
         """Emits the tests of an element's indices, and returns the SSA name of its address."""
