@@ -1,34 +1,13 @@
 """Sorting, as np.sort, np.argsort and np.median do it: by merging, so that equal elements keep their order.
 
-Integers that lie close together are counted instead, which takes two passes over them (Knuth, "Sorting and Searching", 5.2, algorithm D).
+Integers that lie close together are counted instead, which takes two passes over them (Knuth, "Sorting and Searching", 5.2, algorithm D),
+and 64 of them or more that lie far apart are sorted by their digits.
 """
 
 import numpy as np
 
+from polyml.frontend.library.radix import extent, sort_digits, sort_places_by_digits
 from polyml.frontend.library.searching import is_before
-
-
-def least(row):
-    """Returns the least of some integers."""
-    found = np.real(row[0])
-    for i in range(1, row.shape[0]):
-        number = np.real(row[i])
-        if number < found:
-            found = number
-    return found
-
-
-def span(row, first):
-    """Returns how many values the integers of a vector have room for, from the least one on; 0 where these are more than its elements.
-
-    first: the least one. Differences are those of unsigned numbers, which hold that of any two numbers of 64 bits.
-    """
-    most = np.uint64(0)
-    for i in range(row.shape[0]):
-        apart = np.uint64(np.real(row[i])) - first
-        if apart > most:
-            most = apart
-    return int(np.int64(most)) + 1 if most < np.uint64(row.shape[0]) else 0
 
 
 def sort(row, spare, cells, counts):
@@ -36,13 +15,16 @@ def sort(row, spare, cells, counts):
 
     spare: memory for as many elements
     cells: memory for as many counts
-    counts: whether the elements are integers, which are counted where there are more of them than values from the least to the greatest
+    counts: whether the elements are integers, which are counted where there are more of them than values from the least to the greatest,
+        of many ones eight times as many, since each value then takes a branch that is foretold wrong
     """
     size = row.shape[0]
     if counts and size > 16:
-        first = np.uint64(least(row))
-        values = span(row, first)
-        if values > 0:
+        first, most, falls = extent(row)
+        if falls == 0:
+            return
+        if most < np.uint64(size if size < 4096 else size // 8):
+            values = int(np.int64(most)) + 1
             for c in range(values):
                 cells[c] = 0
             for i in range(size):
@@ -54,6 +36,8 @@ def sort(row, spare, cells, counts):
                 for _ in range(cells[c]):
                     row[filled] = spare[c]
                     filled += 1
+            return
+        if size > 63 and sort_digits(row, spare, cells, first, most):
             return
     for run in range(0, size, 16):
         for i in range(run + 1, min(run + 16, size)):
@@ -93,33 +77,37 @@ def sort(row, spare, cells, counts):
         width *= 2
 
 
-def sort_places(row, places, spare, counts):
+def sort_places(row, places, spare, cells, counts):
     """Stores in `places` the order in which the elements of a vector stand when it is sorted, as np.argsort gives it.
 
     spare: memory for as many places
-    counts: as for `sort`
+    cells, counts: as for `sort`
     """
     size = row.shape[0]
+    for i in range(size):
+        places[i] = i
     if counts and size > 16:
-        first = np.uint64(least(row))
-        values = span(row, first)
-        if values > 0:
+        first, most, falls = extent(row)
+        if falls == 0:
+            return
+        if most < np.uint64(size):
+            values = int(np.int64(most)) + 1
             for c in range(values):
-                spare[c] = 0
+                cells[c] = 0
             for i in range(size):
-                spare[np.int64(np.uint64(np.real(row[i])) - first)] += 1
+                cells[np.int64(np.uint64(np.real(row[i])) - first)] += 1
             before = 0
             for c in range(values):
-                count = spare[c]
-                spare[c] = before
+                count = cells[c]
+                cells[c] = before
                 before += count
             for i in range(size):
                 c = np.int64(np.uint64(np.real(row[i])) - first)
-                places[spare[c]] = i
-                spare[c] += 1
+                places[cells[c]] = i
+                cells[c] += 1
             return
-    for first in range(size):
-        places[first] = first
+        if size > 63 and sort_places_by_digits(row, places, spare, cells, first, most):
+            return
     for run in range(0, size, 16):
         for i in range(run + 1, min(run + 16, size)):
             place = places[i]

@@ -44,10 +44,10 @@ def _argsort(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
         why = "the order in which np.argsort leaves equal elements"
         raise NotAffineError(why, loc=loc, notes=["polyml compiles: kind='stable', which says what it is"])
     array = builder.in_memory(array, loc)
-    result, spare = (builder.allocated(stem, array.shape, I64, None, loc) for stem in ("_order", "_spare"))
+    result, spare, cells = (builder.allocated(stem, array.shape, I64, None, loc) for stem in ("_order", "_spare", "_cells"))
 
     def body(point: Point) -> list[syntax.Stmt]:
-        rows = [_row(whole, point, axis) for whole in (array, result, spare)]
+        rows = [_row(whole, point, axis) for whole in (array, result, spare, cells)]
         return statements_of(builder, lambda: inlined(builder, sorting.sort_places, [*rows, _is_counted(array, loc)], loc))
 
     builder.loops(_without(array, axis), body, loc)
