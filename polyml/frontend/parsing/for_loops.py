@@ -81,6 +81,8 @@ class ForLoopParser:
         listed = self._growing.listed(stmt.iter)
         if listed is not None and self._growing.changes(listed, stmt.body):
             return self._over_changed(stmt, listed)
+        if self._growing.is_inside(stmt.iter, stmt.body):
+            raise self._expressions.not_affine(stmt.iter, "a list that the loop changes, inside of what it goes over", ITERABLES, "PML-F008")
         return (self._over_elements(stmt, self._iterables.elements(stmt.iter, bound)),)
 
     def _over_range(self, stmt: ast.For, target: ast.Name, numbers: tuple[syntax.Expr, syntax.Expr, int]) -> syntax.For:

@@ -179,6 +179,14 @@ class GrowingLists:
                     return True
         return False
 
+    def is_inside(self, node: ast.expr, body: Sequence[ast.stmt]) -> bool:
+        """Returns whether what a loop goes over has a list in it that the loop's body may change, as `enumerate(out)` and `zip(out, A)`."""
+        match node:
+            case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=args):
+                return any(self.is_inside(each, body) for each in args)
+        listed = self.listed(node)
+        return listed is not None and self.changes(listed, body)
+
     def _collect(self, listed: ListOf, node: ast.ListComp | ast.GeneratorExp) -> None:
         """Adds the loops that append what a comprehension makes."""
         element, parts = own_names(node, self._expressions.fresh)

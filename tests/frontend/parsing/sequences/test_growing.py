@@ -354,9 +354,30 @@ def with_two_names(A):
     return total
 
 
+def numbered_while_it_grows(A):
+    out = [0, 1]
+    total = 0
+    for i, v in enumerate(out):
+        total += i * v
+        if len(out) < 6:
+            out.append(i)
+    return total
+
+
+def twice_while_it_shrinks(A):
+    out = [x for x in range(4) if x != 1]
+    total = 0
+    for v, w in zip(reversed(out), A):
+        total += v
+        out.pop()
+    return total
+
+
 @pytest.mark.parametrize(
     ("function", "told"),
     [
+        (numbered_while_it_grows, "a list that the loop changes, inside of what it goes over"),
+        (twice_while_it_shrinks, "a list that the loop changes, inside of what it goes over"),
         (of_lists, "a list in a list that grows"),
         (of_tuples, "a tuple in a list that grows"),
         (sorted_in_place, "`.sort()` of a list"),
