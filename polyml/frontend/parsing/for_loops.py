@@ -68,6 +68,10 @@ class ForLoopParser:
 
     def _made(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
         bound = self._iterables.bound_names(stmt)
+        if refusal := self._growing.refusal(stmt.iter, stmt.body):
+            raise self._expressions.not_affine(
+                stmt.iter, refusal, "a name for each list, and numbers such as `range(len(out))`", "PML-F008"
+            )
         parts = self._iterables.written(stmt.iter, bound)
         if parts is not None:
             return self._over_parts(stmt, parts)
@@ -81,8 +85,6 @@ class ForLoopParser:
         listed = self._growing.listed(stmt.iter)
         if listed is not None and self._growing.changes(listed, stmt.body):
             return self._over_changed(stmt, listed)
-        if self._growing.is_inside(stmt.iter, stmt.body):
-            raise self._expressions.not_affine(stmt.iter, "a list that the loop changes, inside of what it goes over", ITERABLES, "PML-F008")
         return (self._over_elements(stmt, self._iterables.elements(stmt.iter, bound)),)
 
     def _over_range(self, stmt: ast.For, target: ast.Name, numbers: tuple[syntax.Expr, syntax.Expr, int]) -> syntax.For:

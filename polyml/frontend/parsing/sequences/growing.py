@@ -11,7 +11,7 @@ A list is one that grows where it begins without elements, or where its name has
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from polyml.frontend import name_resolution, syntax
 from polyml.frontend.parsing.assignments import AssignmentParser
@@ -76,7 +76,7 @@ class GrowingLists:
             made = self.made(node, name_resolution.unused(target.id, self._expressions.taken))
             self._assignments.sequence_bound(target, made)
             return
-        if has_other_names(self._function, target.id):
+        if has_other_names(self._function, target.id) or len(self._names_of(current)) > 1:
             raise self._refused(target, f"`{target.id}`, a list that has two names, is bound anew in a loop or branch")
         loc = self._expressions.text.loc(node)
         is_empty = isinstance(node, ast.List) and not node.elts
@@ -153,9 +153,15 @@ class GrowingLists:
         return listed
 
     def _names_of(self, listed: ListOf) -> set[str]:
-        """Returns the names that stand for a list."""
+        """Returns the names in the function's text that stand for a list."""
+        written = {node.id for node in ast.walk(self._function) if isinstance(node, ast.Name)}
         tuples = self._expressions.tuples
-        return {name for name, value in tuples.items() if isinstance(value, ListOf) and value.array == listed.array}
+        return {
+            name
+            for name in written & tuples.keys()
+            for value in (tuples[name],)
+            if isinstance(value, ListOf) and value.array == listed.array
+        }
 
     def is_array_of(self, array: str) -> bool:
         """Returns whether an array holds the elements of a list that grows."""
@@ -179,13 +185,19 @@ class GrowingLists:
                     return True
         return False
 
-    def is_inside(self, node: ast.expr, body: Sequence[ast.stmt]) -> bool:
-        """Returns whether what a loop goes over has a list in it that the loop's body may change, as `enumerate(out)` and `zip(out, A)`."""
-        match node:
-            case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=args):
-                return any(self.is_inside(each, body) for each in args)
-        listed = self.listed(node)
-        return listed is not None and self.changes(listed, body)
+    def refusal(self, node: ast.expr, body: Sequence[ast.stmt]) -> str:
+        """Returns what is not compiled of the lists that a loop goes over, "" where all is: their names are bound anew in the loop's body, or the
+        body changes how many elements a list has, as in a loop over `enumerate(out)` or `zip(out, A)`.
+        """
+        nodes = [each for stmt in body for each in ast.walk(stmt)]
+        stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        for each in _gone_over(node):
+            listed = self._expressions.parts(each) if isinstance(each, (ast.Name, ast.Subscript)) else None
+            if isinstance(listed, ListOf) and stored & self._names_of(listed):
+                return "a list whose name the loop over it binds anew"
+            if isinstance(listed, ListOf) and listed.count and each is not node and self.changes(listed, body):
+                return "a list that the loop changes, inside of what it goes over"
+        return ""
 
     def _collect(self, listed: ListOf, node: ast.ListComp | ast.GeneratorExp) -> None:
         """Adds the loops that append what a comprehension makes."""
@@ -317,6 +329,16 @@ class GrowingLists:
 
     def _refused(self, node: ast.expr, what: str, accepted: str = _COMPILED) -> Exception:
         return self._expressions.not_affine(node, what, accepted, "PML-F006")
+
+
+def _gone_over(node: ast.expr) -> Iterator[ast.expr]:
+    """Yields what a loop over a node goes over, where that is what `enumerate`, `zip` and `reversed` make of it too."""
+    match node:
+        case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=args):
+            for each in args:
+                yield from _gone_over(each)
+        case _:
+            yield node
 
 
 def _length(listed: ListOf, loc: Loc) -> syntax.Expr:

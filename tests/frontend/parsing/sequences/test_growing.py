@@ -373,9 +373,44 @@ def twice_while_it_shrinks(A):
     return total
 
 
+def bound_anew_in_its_loop(A):
+    out = [0, 1]
+    total = 0
+    for v in out:
+        out = []
+        out.append(v)
+        total += v
+    return total
+
+
+def fixed_and_bound_anew_in_its_loop(A):
+    w = [0.5] * 4
+    total = 0.0
+    for i, v in enumerate(w):
+        w = [i + 1.5] * 4
+        total += v
+    return total
+
+
+def bound_anew_on_one_path(A):
+    out = []
+    for x in A:
+        if x > 9:
+            out.append(1)
+    if out:
+        other = out
+    else:
+        other = [1]
+    other.append(3)
+    return out
+
+
 @pytest.mark.parametrize(
     ("function", "told"),
     [
+        (bound_anew_in_its_loop, "a list whose name the loop over it binds anew"),
+        (fixed_and_bound_anew_in_its_loop, "a list whose name the loop over it binds anew"),
+        (bound_anew_on_one_path, "a list that has two names, is bound anew in a loop or branch"),
         (numbered_while_it_grows, "a list that the loop changes, inside of what it goes over"),
         (twice_while_it_shrinks, "a list that the loop changes, inside of what it goes over"),
         (of_lists, "a list in a list that grows"),
