@@ -166,9 +166,9 @@ def sizes_that_may_differ(v, p):
         v[p[i] : p[i + 1]] = v[p[i + 1] : p[i]]
 
 
-def test_slices_whose_sizes_have_to_be_compared_run_as_plain_python():
-    kernel = polyml.kernel(sizes_that_may_differ, cache=False)
-    with pytest.warns(polyml.PolymlPerformanceWarning), pytest.raises(ValueError, match="could not broadcast"):
+def test_slices_whose_sizes_differ_raise_as_they_are_assigned():
+    kernel = polyml.kernel(sizes_that_may_differ, cache=False, fallback="error")
+    with pytest.raises(ValueError, match="could not broadcast"):
         kernel(np.arange(5.0), np.array([0, 3]))
 
 

@@ -32,6 +32,11 @@ class Program:
     pieces: tuple[str, ...] = ()
     traits: tuple[str, ...] = ()
 
+    @property
+    def uses_scipy(self) -> bool:
+        """Returns whether arguments are SciPy's sparse matrices."""
+        return any("sp." in text for call in self.calls for text in call)
+
 
 def program(seed: int) -> Program:
     """Returns the program of this number: the same one always."""
@@ -130,6 +135,8 @@ def features(source: str) -> set[str]:
                 found |= {"step not 1"} if len(bounds) == 3 else set()
             case ast.If(orelse=[ast.If()]):
                 found.add("elif")
+            case ast.Subscript(value=ast.Name(), slice=ast.Compare()):
+                found.add("mask")
             case ast.Subscript():
                 found |= _subscript_features(node)
             case ast.Call(func=ast.Attribute(value=ast.Name(id="polyml"), attr="injective" | "monotonic" | "within" as name)):
@@ -147,8 +154,6 @@ def features(source: str) -> set[str]:
                 )
             ):
                 found.add(name)
-            case ast.Subscript(value=ast.Name(), slice=ast.Compare()):
-                found.add("mask")
             case ast.AugAssign(target=ast.Name()):
                 found.add("carried scalar")
             case ast.Assign(targets=[ast.Tuple()]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
 import math
 import warnings
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import polyml
 from tests.irregular.generate import Program
@@ -46,7 +46,9 @@ def function_of(program: Program, copy: str) -> Callable[..., object]:
 
 def arguments_of(program: Program, number: int) -> tuple[object, ...]:
     """Returns new arguments for the call of this number."""
-    scope: dict[str, object] = {"np": np, "sp": sp, "polyml": polyml}
+    scope: dict[str, object] = {"np": np, "polyml": polyml}
+    if program.uses_scipy:
+        scope["sp"] = importlib.import_module("scipy.sparse")
     for name, text in zip(program.names, program.calls[number]):
         scope[name] = eval(text, scope)
     return tuple(scope[name] for name in program.names)
@@ -74,8 +76,7 @@ def script(program: Program) -> str:
 import math
 import numpy as np
 import polyml
-import scipy.sparse as sp
-
+{"import scipy.sparse as sp" if program.uses_scipy else ""}
 {program.source}
 {calls}
 def shown(function, make):
