@@ -336,6 +336,9 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
     Raises PolymlValueError where the two shapes do not have equally many elements, and SizesNeeded where sizes are not known.
     """
     old, new = list(old), list(new)
+    if all(any(extent.known == 0 for extent in each) for each in (old, new)):
+        yield old, new  # neither has an element
+        return
     while old or new:
         if old and new and old[0].length == new[0].length:
             yield [old.pop(0)], [new.pop(0)]
@@ -351,10 +354,7 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
             if extent.known is None:
                 raise SizesNeeded("a reshape of unknown sizes", loc=loc, notes=["polyml compiles: a call, whose sizes are known"])
             side[0].append(extent)
-            if side[0] is mine:
-                have *= extent.known
-            else:
-                want *= extent.known
+            have, want = (have * extent.known, want) if side[0] is mine else (have, want * extent.known)
         yield mine, theirs
 
 
@@ -371,7 +371,7 @@ def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[E
         flat = flat * extent.number + Linear.of(index)
     picked: list[Expr] = []
     for extent in reversed(old[1:]):
-        flat, rest = divided(flat, extent.number, lengths)
+        flat, rest = divided(flat, max(extent.number, 1), lengths)  # without elements there is no index
         picked.append(rest.expr)
     return [flat.expr, *reversed(picked)] if old else []
 

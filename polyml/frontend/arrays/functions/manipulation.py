@@ -56,6 +56,11 @@ def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc:
     if len(open_at) > 1 or any(shape[k].known != -1 for k in open_at):
         raise PolymlValueError("a shape with negative sizes", loc=loc, notes=["accepted: one -1"])
     if open_at:
+        for extent in (each for k, each in enumerate(shape) if k not in open_at and not each.known):
+            if extent.known == 0:
+                raise PolymlValueError("a reshape with -1 beside a size of 0", loc=loc, notes=["accepted: the size in place of -1"])
+            some = syntax.Compare("!=", extent.expr, syntax.Const(0))
+            builder.require(some, "a reshape with -1 beside a size of 0", loc)
         rest = [extent for k, extent in enumerate(shape) if k not in open_at and not extent.is_one]
         have = [extent for extent in array.shape if not extent.is_one]
         for extent in list(rest):

@@ -1,0 +1,57 @@
+"""Reshapes of arrays without elements, in which sizes of zero stand where others are divided."""
+
+import numpy as np
+import pytest
+
+import polyml
+from tests.frontend.parsing.compared import assert_python
+
+
+def pairs(A):
+    return A.reshape(-1, 2).copy()
+
+
+def pairs_as_view(A):
+    return A.reshape(-1, 2)
+
+
+def halves(A):
+    return A.reshape(2, -1) + 1
+
+
+def products_of_pairs(A):
+    B, s = A.reshape(-1, 2), np.zeros(1)
+    for i in range(B.shape[0]):
+        s[0] += B[i, 0] * B[i, 1]
+    return s
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0), (3, 4), (1, 2)])
+@pytest.mark.parametrize("function", [pairs, pairs_as_view, halves])
+def test_arrays_without_elements_are_reshaped(function, shape):
+    assert_python(function, np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (3, 4)])
+def test_loops_over_reshaped_arrays_without_elements_do_nothing(shape):
+    assert_python(products_of_pairs, np.arange(np.prod(shape), dtype=float).reshape(shape))
+
+
+def by_columns(A):
+    return A.reshape(A.shape[1], -1) * 2
+
+
+def with_a_zero(A):
+    return A.reshape(3, 0, -1) + 1
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"), [(by_columns, (4, 0)), (by_columns, (0, 0)), (with_a_zero, (0, 4)), (with_a_zero, (3, 4))]
+)
+def test_an_open_size_beside_zero_is_an_error(function, shape):
+    given = np.zeros(shape)
+    with pytest.raises(ValueError):
+        function(given)
+    with pytest.raises(ValueError):
+        polyml.kernel(fallback="silent", cache=False)(function)(given)
+    assert_python(by_columns, np.zeros((2, 4)))
