@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from polyml.dtypes import BOOL
-from polyml.errors import BoundsError, LanguageError, NotAffineError, PolymlValueError, SizesNeeded
+from polyml.errors import BoundsError, LanguageError, NotAffineError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
 from polyml.frontend.arrays.tested_indices import Requirements, clipped, position
@@ -333,7 +333,7 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
 def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> Iterator[tuple[list[Extent], list[Extent]]]:
     """Yields (some old dimensions, some new dimensions), neighbours whose sizes have the same product, until all are in a pair.
 
-    Raises PolymlValueError where the two shapes do not have equally many elements, and SizesNeeded where sizes are not known.
+    Raises NotAffineError where the two shapes do not have equally many elements, and SizesNeeded where sizes are not known.
     """
     old, new = list(old), list(new)
     if all(any(extent.known == 0 for extent in each) for each in (old, new)):
@@ -349,7 +349,7 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
         while have != want or not (mine or theirs):
             side = (mine, old) if (have <= want and old) or not new else (theirs, new)
             if not side[1]:
-                raise PolymlValueError("the sizes of a reshape do not match", loc=loc, notes=["accepted: as many elements"])
+                raise NotAffineError("the sizes of a reshape do not match", loc=loc, notes=["polyml compiles: as many elements"])
             extent = side[1].pop(0)
             if extent.known is None:
                 raise SizesNeeded("a reshape of unknown sizes", loc=loc, notes=["polyml compiles: a call, whose sizes are known"])

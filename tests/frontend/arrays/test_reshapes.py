@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from tests.frontend.parsing.compared import assert_python
+from tests.frontend.parsing.compared import assert_python, refusal
 
 
 def pairs(A):
@@ -55,3 +55,23 @@ def test_an_open_size_beside_zero_is_an_error(function, shape):
     with pytest.raises(ValueError):
         polyml.kernel(fallback="silent", cache=False)(function)(given)
     assert_python(by_columns, np.zeros((2, 4)))
+
+
+def largest_of_fifths(A):
+    y = A.sum()
+    if y > 100:
+        y = A.reshape(5, -1).max()
+    return y
+
+
+def numbered(A):
+    for i in range(A.shape[0]):
+        A[i] = i
+    return A.reshape(5, -1)
+
+
+def test_a_reshape_that_does_not_fit_is_an_error_where_it_is_evaluated():
+    assert_python(largest_of_fifths, np.ones(10))
+    assert_python(largest_of_fifths, np.ones(4), compiles=False)
+    assert_python(numbered, np.ones(4), compiles=False)
+    assert "the sizes of a reshape do not match" in refusal(numbered, np.ones(4))

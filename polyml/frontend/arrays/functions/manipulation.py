@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
+from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.frontend.arrays import views
 from polyml.frontend.arrays.functions.array_operands import ZERO, as_array, count, element_type_of, reduced_axes, rounded
@@ -54,11 +54,13 @@ def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc:
     shape = [Extent(Linear.of(size), True) for size in sizes]
     open_at = [k for k, extent in enumerate(shape) if extent.known is not None and extent.known < 0]
     if len(open_at) > 1 or any(shape[k].known != -1 for k in open_at):
-        raise PolymlValueError("a shape with negative sizes", loc=loc, notes=["accepted: one -1"])
+        raise NotAffineError("a shape with negative sizes", loc=loc, notes=["polyml compiles: one -1"])
     if open_at:
         for extent in (each for k, each in enumerate(shape) if k not in open_at and not each.known):
             if extent.known == 0:
-                raise PolymlValueError("a reshape with -1 beside a size of 0", loc=loc, notes=["accepted: the size in place of -1"])
+                raise NotAffineError(
+                    "a reshape with -1 beside a size of 0", loc=loc, notes=["polyml compiles: the size in place of -1"]
+                )
             some = syntax.Compare("!=", extent.expr, syntax.Const(0))
             builder.require(some, "a reshape with -1 beside a size of 0", loc)
         rest = [extent for k, extent in enumerate(shape) if k not in open_at and not extent.is_one]
