@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polyml.dtypes import BF16, BY_NUMPY_NAME, F64, DType
+from polyml.dtypes import BF16, BY_NUMPY_NAME, F64, PYFLOAT, DType
 
 UNARY = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
@@ -113,6 +113,6 @@ ASKED: dict[str, Callable[[DType], bool]] = {
     "is_integer": lambda kind: kind.kind in "iub",
     "is_real": lambda kind: kind.kind in "iubf" and kind != BF16,
     "is_number": lambda kind: kind.kind in "iufc" and kind != BF16,
-    "is_float64": lambda kind: kind == F64,
-    "is_wide": lambda kind: kind.kind in "iub" or kind == F64,
+    "is_float64": lambda kind: kind in (F64, PYFLOAT),
+    "is_wide": lambda kind: kind.kind in "iub" or kind in (F64, PYFLOAT),
 }

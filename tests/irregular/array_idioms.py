@@ -157,7 +157,8 @@ def ordered(w: Writer) -> None:
         w.emit(f"{made} = np.searchsorted(np.sort({w.array('wholes')}), {keys}{side})")
     else:
         A, _ = w.matrix()
-        w.emit(f"{made} = np.sort(abs({A}), axis={w.pick('1', '-1', '0')})")
+        sort, quantile = f"sort(abs({A})", f"percentile({A}, 2.5"
+        w.emit(f"{made} = np.{w.pick(f'{sort}, axis=1', f'{quantile}, axis=-1', f'{sort}, axis=0')})")
     result(w, "array", made)
 
 
