@@ -249,18 +249,22 @@ def arguments(dtype: str) -> tuple:
 
 
 def is_typed(probe: Probe, dtype: str) -> bool:
-    """Whether type inference alone takes it."""
+    """Whether type inference alone takes it, perhaps with memory that is allocated as the program runs."""
     given = arguments(dtype)
-    try:
-        kernel = parse(function(probe))
-        types = [arg_type(a) for a in given]
+    for late in (
+        (False,) if dtype.startswith("complex") else (False, True)
+    ):  # which are refused for complex numbers after their types
         try:
-            infer(kernel, types)
-        except SizesNeeded:
-            infer(kernel, [with_sizes(t, a) for t, a in zip(types, given)])
-    except PolymlError:
-        return False
-    return True
+            kernel = parse(function(probe))
+            types = [arg_type(a) for a in given]
+            try:
+                infer(kernel, types, late=late)
+            except SizesNeeded:
+                infer(kernel, [with_sizes(t, a) for t, a in zip(types, given)], late=late)
+        except PolymlError:
+            continue
+        return True
+    return False
 
 
 def outcome(probe: Probe, dtype: str) -> str:
