@@ -248,23 +248,19 @@ def arguments(dtype: str) -> tuple:
     return matrix, matrix[::-1].copy(), matrix[0].copy(), 2, 1.5, np.array([1, -1, 0])
 
 
-def is_typed(probe: Probe, dtype: str) -> bool:
-    """Whether type inference alone takes it, perhaps with memory that is allocated as the program runs."""
+def is_typed(probe: Probe, dtype: str, late: bool = False) -> bool:
+    """Whether type inference alone takes it. late: whether memory may be allocated as the program runs"""
     given = arguments(dtype)
-    for late in (
-        (False,) if dtype.startswith("complex") else (False, True)
-    ):  # which are refused for complex numbers after their types
+    try:
+        kernel = parse(function(probe))
+        types = [arg_type(a) for a in given]
         try:
-            kernel = parse(function(probe))
-            types = [arg_type(a) for a in given]
-            try:
-                infer(kernel, types, late=late)
-            except SizesNeeded:
-                infer(kernel, [with_sizes(t, a) for t, a in zip(types, given)], late=late)
-        except PolymlError:
-            continue
-        return True
-    return False
+            infer(kernel, types, late=late)
+        except SizesNeeded:
+            infer(kernel, [with_sizes(t, a) for t, a in zip(types, given)], late=late)
+    except PolymlError:
+        return False
+    return True
 
 
 def outcome(probe: Probe, dtype: str) -> str:

@@ -28,8 +28,9 @@ def test_the_rows_of_one_function_are_those_of_the_table():
 @pytest.mark.parametrize("probe", probes(), ids=lambda p: p.text)
 @pytest.mark.sweep(keep=100)
 def test_types_decide_what_the_table_says(probe):
-    found = [is_typed(probe, dtype) for dtype in TYPES]
-    assert found == [cell == "yes" for cell in CELLS[probe.text]]
+    for dtype, cell in zip(TYPES, CELLS[probe.text]):
+        is_yes = cell == "yes"
+        assert is_typed(probe, dtype) == is_yes or is_yes and is_typed(probe, dtype, late=True), dtype
 
 
 @pytest.mark.parametrize("probe", probes()[::7], ids=lambda p: p.text)
