@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
-_STATEMENT = re.compile(r"S\d+")
+_GIVEN = re.compile(r"S\d+|c\d+\w*")  # names of statements, and of the variables of loops that code is made of
 _ISL_KEYWORDS = frozenset("and or not exists mod floor ceil floord ceild min max rat true false infty infinity NaN implies".split())
 
 
@@ -35,8 +35,10 @@ class Names:
 
 
 def identifier(wanted: str) -> str:
-    """Returns a C identifier close to a name, but no keyword of isl and no statement's name: `x.1` -> `x_1`, `mod` -> `mod_`."""
+    """Returns a C identifier close to a name, but no keyword of isl and no name of a statement or of a loop of the code that is made:
+    `x.1` -> `x_1`, `mod` -> `mod_`, `c0` -> `c0_`.
+    """
     name = _OTHER.sub("_", wanted)
     if not name or name[0].isdigit():
         name = f"_{name}"
-    return f"{name}_" if name in _ISL_KEYWORDS or _STATEMENT.fullmatch(name) else name
+    return f"{name}_" if name in _ISL_KEYWORDS or _GIVEN.fullmatch(name) else name
