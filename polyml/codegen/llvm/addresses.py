@@ -136,7 +136,7 @@ class Addresses:
     jams, path: the Jams (loops whose iterations run together) around that code; the loops and guards around it, outermost first.
     slots_pointer, overflow: the addresses of the call's words (`SlotMap`) and of a flag, set if a Python int leaves 64 bits.
     once: the block that the values are computed in that are the same in the whole call; None where the program has none.
-    rough: whether LLVM's passes have to optimise the function: it has regions, or checks of Python ints in loops, which they move.
+    rough: whether LLVM's passes have to optimise the function: it has regions, or makes Python ints in loops.
     """
 
     thread = "0"  # the number of the thread that runs this function

@@ -19,7 +19,7 @@ from polyml.dtypes import F16, F32, I64, PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.core.nest import always_fits
 from polyml.model.core.reductions import Reduction
-from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Value
+from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Statement, Value
 
 _POINTWISE = "+-*/&|^"
 Term = Value | syntax.Expr  # a node of a statement's value
@@ -113,7 +113,7 @@ class ExpressionEmitter:
         if isinstance(e, syntax.Unary):
             return self._unary(e, self.value(e.operand, operands))
         if isinstance(e, syntax.Binary):
-            self._body.rough |= e.dtype == PYINT and any(isinstance(node, Loop) for node in self._body.path)
+            self._body.rough |= e.dtype == PYINT and self._makes_ints(operands.instance.statement)
             if counted(e, operands.instance.statement, self._body.module.counters):
                 return math.plain(e.op, *math.broadcast(self.value(e.left, operands), self.value(e.right, operands)))
             return self._binary(e.op, _type_of(e), self.value(e.left, operands), self.value(e.right, operands))
@@ -196,6 +196,11 @@ class ExpressionEmitter:
         return self.value(e, operands)
 
     # -- operations ----------------------------------------------------------------------------------------------
+
+    def _makes_ints(self, statement: Statement) -> bool:
+        """Returns whether a statement in a loop assigns Python ints, whose chain from one iteration to the next LLVM's passes shorten."""
+        made = any(self._body.scop.arrays[access.array].element == PYINT for access in statement.writes)
+        return made and any(isinstance(node, Loop) for node in self._body.path)
 
     def _logical(self, e: syntax.Logical, operands: Operands) -> SsaValue:
         """Emits `and` or `or`, and returns its truth value; all operands are computed."""
