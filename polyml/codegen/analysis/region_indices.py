@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from polyml.codegen.analysis.region_integers import changed_in, step
+from polyml.codegen.analysis.region_integers import MIRRORED, changed_in, step
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
@@ -19,7 +19,6 @@ from polyml.model.core.scop import ScalarArg
 
 Moves = Mapping[str, tuple[int, int]]  # by counter, the least and the most that it has moved
 _FAR = 2**40  # beyond constants in indices
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ATTAINED = {"<": -1, "<=": 0, ">": 1, ">=": 0}  # by comparison, what is added to the bound for a value that may be attained
 
 
@@ -92,15 +91,14 @@ def while_indices(loop: syntax.While) -> tuple[WhileIndex, ...]:
     walk = _IterationWalk(loop)
     still = dict.fromkeys(walk.counters, (0, 0))
     moved = walk.block(loop.body, still)
-    changed = changed_in(loop.body)
+    in_body, changed = walk.taken(), changed_in(loop.body)
     limits: list[tuple[str, str, tuple[syntax.Expr, int]]] = []
     found: list[WhileIndex] = []
     for condition in _conjuncts(loop.condition):
-        inside = _IterationWalk(loop)
-        inside.read(condition, still)
-        found += _with_ends(inside.found, moved, limits)
+        walk.read(condition, still)
+        found += _with_ends(walk.taken(), moved, limits)
         limits += _limits(condition, walk.counters, changed)
-    return (*found, *_with_ends(walk.found, moved, limits))
+    return (*found, *_with_ends(in_body, moved, limits))
 
 
 def _conjuncts(condition: syntax.Expr) -> tuple[syntax.Expr, ...]:
@@ -114,7 +112,7 @@ def _limits(condition: syntax.Expr, counters: set[str], changed: set[str]) -> It
     if not isinstance(condition, syntax.Compare):
         return
     for op, one, other in (
-        (condition.op, condition.left, condition.right), (_MIRRORED.get(condition.op, ""), condition.right, condition.left),
+        (condition.op, condition.left, condition.right), (MIRRORED.get(condition.op, ""), condition.right, condition.left),
     ):  # fmt: skip
         if op not in _ATTAINED or not isinstance(one, syntax.Name) or one.name not in counters:
             continue
@@ -149,6 +147,11 @@ class _IterationWalk:
         self.counters = _counters(loop.body)
         self._changed = changed_in(loop.body) - self.counters
         self.found: list[LoopIndex] = []
+
+    def taken(self) -> tuple[LoopIndex, ...]:
+        """Returns the indices since the last call."""
+        found, self.found = tuple(self.found), []
+        return found
 
     def block(self, body: Sequence[syntax.Stmt], moves: Moves) -> Moves:
         """Goes through a block, and returns what counters have moved behind it. moves: what they have moved before it."""

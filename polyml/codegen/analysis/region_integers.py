@@ -28,7 +28,7 @@ FULL: Interval = (-(2**63), 2**63 - 1)
 MOST_STEPS = 2**53  # that a counter may move from where it begins
 SMALL_STEP = 16
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 
 
 class RegionIntegers:
@@ -98,7 +98,7 @@ class RegionIntegers:
             case syntax.Compare(op=op, left=left, right=right) if left.dtype.kind == right.dtype.kind == "i":
                 op = op if is_true else _OPPOSITE.get(op, "")
                 self._compared(op, left, self.of(right))
-                self._compared(_MIRRORED.get(op, ""), right, self.of(left))
+                self._compared(MIRRORED.get(op, ""), right, self.of(left))
 
     def _compared(self, op: str, expr: Expr, other: Interval) -> None:
         """Tells that an expression compares so with something in an interval."""
