@@ -36,7 +36,7 @@ LAYERS = (
     ("model.nest_passes",),
     ("model.nest_passes.elements",),
     ("model.lowering.arithmetic",),
-    ("model.lowering",),
+    ("model.lowering", "model.lowering.regions"),  # names and declarations below, the nest above
     ("model.scop_passes",),
     ("model.running_maximum",),
     ("model.counting",),
@@ -93,7 +93,7 @@ LAYERS = (
     ("pictures.threads",),
     ("pictures.graphs",),
     ("pipeline.printing",),
-    ("pipeline",),
+    ("pipeline", "pipeline.regions"),  # stages below, what runs them above
     ("pipeline.from_text", "pipeline.gpu"),
     ("performance",),
     ("tune.tiles",),

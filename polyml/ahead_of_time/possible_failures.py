@@ -36,7 +36,7 @@ def _can_fail(check: Check, known: isl.Set) -> bool:
 def _known(signature: CallSignature, parameters: Sequence[Parameter]) -> isl.Set:
     """Returns the set of sizes that the signature allows."""
     extents = {a.name: a.extents for a in signature.arguments}
-    integers = {p.argument or p.name: p.name for p in parameters if p.array is None and not p.extreme}
+    integers = {p.argument or p.name: p.name for p in parameters if p.is_number}
     facts, first = [], {}
     for name, own in integers.items():
         first[name] = (own, 0)

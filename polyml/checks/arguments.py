@@ -24,7 +24,7 @@ def arguments_at(scop: Scop, sizes: Mapping[str, int], seed: int = 0) -> Argumen
     """
     random = np.random.default_rng(seed)
     extents = {(p.array, p.dim): sizes[p.name] for p in scop.parameters if p.is_size}
-    numbers = {p.argument or p.name: sizes[p.name] for p in scop.parameters if p.array is None}
+    numbers = {p.argument or p.name: sizes[p.name] for p in scop.parameters if p.is_number}
     found: Arguments = {}
     for name, kind in zip(scop.params, scop.types):
         if isinstance(kind, syntax.ArrayType):

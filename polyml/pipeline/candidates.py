@@ -15,9 +15,9 @@ from polyml.errors import NotAffineError
 from polyml.model.core.call_interface import SizeRelation
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
-from polyml.pipeline.conditional_loops import conditional_loops
 from polyml.pipeline.generate import CallFacts, CodeCandidate, Generated, TooFarExpanded, generate
 from polyml.pipeline.pass_runner import PassRunner
+from polyml.pipeline.regions.conditional_loops import conditional_loops
 from polyml.pipeline.size_guards import related_sizes, sizes_used
 from polyml.pipeline.stages import CompileRequest, Model, divided, in_blocks
 from polyml.polyhedra import BudgetExceeded, account
@@ -179,7 +179,7 @@ class _CandidateSearch:
         form, options = candidate.model, self.wanted.options
         if form.scop.has_regions and not self.wanted.aliased and not form.unknown:
             tree = with_lanes(form.scop.schedule, form.dependences) if candidate.together else form.scop.schedule
-            tree = with_threads(tree, form.dependences) if options.parallel else tree
+            tree = with_threads(form.scop, form.dependences, form.reductions, tree) if options.parallel else tree
             return Scheduled(tree, ("source order around regions",))
         if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))

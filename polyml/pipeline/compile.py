@@ -40,7 +40,7 @@ from polyml.pipeline.generate import Generated
 from polyml.pipeline.given import compiled_as_given, problem_of, schedule_from
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.printing.dumps import dumps
-from polyml.pipeline.region_model import in_region, with_regions
+from polyml.pipeline.regions.region_model import in_region, with_regions
 from polyml.pipeline.stages import CompileRequest, ModelRequest, form_of, model_of, modelled
 from polyml.quasi_affine.from_isl import expression_of_iterators
 from polyml.runtime.storage.artifact import Artifact, ResultArray

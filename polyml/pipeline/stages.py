@@ -17,7 +17,7 @@ from polyml.model.core.iteration_context import outermost
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.parameters import parameter_context
-from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround
+from polyml.model.lowering.regions.region_building import PLAIN_LOOPS, LoopsAround
 from polyml.model.scop_passes.masked_updates import left_out
 from polyml.pipeline import passes
 from polyml.pipeline.compile_budget import CompileBudget

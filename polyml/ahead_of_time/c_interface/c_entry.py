@@ -150,7 +150,11 @@ class _Entry:
         for argument in self._arguments:
             if isinstance(argument.type, ArrayType):
                 self._memory[argument.name] = self._array(argument, argument.type.element)
-        names = {p.name: self._parameter(p.array, p.dim, p.argument or p.name) for p in self._artifact.parameters if not p.extreme}
+        names = {
+            p.name: self._parameter(p.array, p.dim, p.argument or p.name)
+            for p in self._artifact.parameters
+            if p.is_size or p.is_number
+        }
         for out in self._function.outs:
             address = self._ssa[f"out {out.name}"]
             if out.array is None:

@@ -135,7 +135,7 @@ def _parameters(arguments: Sequence[LibraryArgument], artifact: Artifact) -> dic
     return {
         p.name: (p.argument or p.name) if p.array is None else str(extents[p.array][p.dim])
         for p in artifact.parameters
-        if not p.extreme
+        if p.is_size or p.is_number
     }
 
 

@@ -119,7 +119,7 @@ class SlotMap:
                 word += 1 + 2 * (len(extents) - array.pairs)
         parameters = {}
         for p in scop.parameters:
-            if p.extreme:
+            if p.extreme or p.found:
                 continue
             parameters[p.name] = numbers[p.argument or p.name] if p.array is None else shapes[p.array] + p.dim
         return SlotMap(word, data, strides, parameters, numbers, frozenset(unaligned))

@@ -20,7 +20,7 @@ from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic, FloatArithmetic
 from polyml.codegen.llvm.builder import BasicBlock, FunctionBuilder, Unit
 from polyml.codegen.llvm.regions.array_scopes import ArrayScopes
-from polyml.model.core.call_interface import FIRST_FAILURE, Failure, Status
+from polyml.model.core.call_interface import ENDLESS, FIRST_FAILURE, Failure, Status
 from polyml.model.core.scop import Array, Role
 from polyml.quasi_affine.affine import (
     Affine,
@@ -90,6 +90,7 @@ class Module:
         # local arrays of one element are on the kernel's stack, the others in one block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
         self.symbols = frozenset(p.name for p in self.scop.parameters)
+        self.ends = frozenset(p.name for p in self.scop.parameters if p.found)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
         self.has_regions = self.scop.has_regions
         self.scopes = ArrayScopes.of([*self.scop.arrays.values()], self.arguments.aliased)
@@ -154,6 +155,7 @@ class Addresses:
         self.names: dict[str, tuple[str, int]] = {}
         self.jams = JamStack()
         self.path: list[Loop | Guard] = []
+        self._loop_ends: dict[str, BasicBlock] = {}
         self.once: BasicBlock | None = None
         self.rough = module.has_regions
         self.restarts = False  # whether an error where the code is ends the call so that plain Python runs it again
@@ -187,6 +189,18 @@ class Addresses:
         """Returns the status with which the function ends because of an error in a region, of which the own status is given."""
         return str(int(Status.RESTARTED)) if self.restarts else status
 
+    def loop_end(self, var: str) -> BasicBlock:
+        """Returns the block behind the last iteration of the loop of this variable around the code, which exits may jump to."""
+        if var not in self._loop_ends:
+            self._loop_ends[var] = self.fn.block("leave")
+        return self._loop_ends[var]
+
+    def ended_loop(self, var: str) -> BasicBlock:
+        """Returns this block where the loop itself ends."""
+        block = self.loop_end(var)
+        del self._loop_ends[var]
+        return block
+
     def begin_loops(self) -> None:
         """Starts the block in which the loops begin. One for what is computed once stands before it, if the program has such values."""
         if self.module.once:
@@ -211,6 +225,8 @@ class Addresses:
             return self.word(0)
         if name == program.thread:
             return self.thread
+        if name in self.module.ends:
+            return str(ENDLESS)
         return self.word(self.module.slots.parameter(name))
 
     def _phase(self, array: str) -> str:

@@ -10,6 +10,7 @@ from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.loops import loop_bounds
 from polyml.codegen.llvm.loops.counted_loop import CountedLoop
+from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.quasi_affine.affine import variable
@@ -48,11 +49,13 @@ class LoopEnvironment:
     path: the loops and guards around it, outermost first.
     arrays: local arrays whose addresses it gets.
     names: loop variables and other integers whose values it gets.
+    own: local numbers of which each thread has its own.
     """
 
     path: Sequence[Loop | Guard]
     arrays: Sequence[str]
     names: Sequence[str]
+    own: Sequence[str] = ()
 
 
 class OutlinedLoop(Body):
@@ -72,6 +75,8 @@ class OutlinedLoop(Body):
         self.slots_pointer = self._word(0, "ptr")
         self.overflow = self._word(2, "ptr")
         self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(environment.arrays)}
+        for array in environment.own:
+            self._local[array] = self.fn.emit(f"alloca {memory_type(self.scop.arrays[array].element)}")
         for i, name in enumerate(environment.names):
             self.names[name] = (self._word(3 + len(environment.arrays) + i, "i64"), 0)
         if may_fail(module, node):

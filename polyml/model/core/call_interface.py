@@ -15,6 +15,7 @@ from typing import Any
 from polyml.dtypes import DType
 from polyml.source import Loc
 
+ENDLESS = 2**56  # iterations: more than a loop runs in the life of a computer
 NEAR = 2  # extents that differ by at most so much are taken to follow from one another
 
 
@@ -57,7 +58,8 @@ PYTHON_DECIDES = frozenset({Status.TOO_GREAT_A_SIZE, Status.TOO_LARGE_TO_SPARE})
 
 @dataclass(frozen=True)
 class Parameter:
-    """A Parameter is a symbolic integer of a call: a size, a number argument, or an extreme element of an index array.
+    """A Parameter is a symbolic integer of a call: a size, a number argument, an extreme element of an index array, or where a loop
+    ends that data end.
 
     name: a C identifier
     array: the array whose size or extreme element it is; None for a number argument
@@ -66,6 +68,7 @@ class Parameter:
         it is no C identifier. A truth value counts as 0 or 1.
     extreme: "min" or "max" for the least or greatest element of the integer array `array` (2**62 or -(2**62) where it is empty);
         "" for a size or a number argument
+    found: whether it is where a loop ends that data end. No code knows it before: ENDLESS stands for it, which no such loop reaches.
     """
 
     name: str
@@ -73,11 +76,17 @@ class Parameter:
     dim: int = 0
     argument: str = ""
     extreme: str = ""
+    found: bool = False
 
     @property
     def is_size(self) -> bool:
         """Returns whether the parameter is a size, `array.shape[dim]`."""
         return self.array is not None and not self.extreme
+
+    @property
+    def is_number(self) -> bool:
+        """Returns whether the parameter is a number argument."""
+        return self.array is None and not self.found
 
 
 @dataclass(frozen=True)
@@ -164,6 +173,8 @@ def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
     arguments: the call's numbers and arrays by the names of the kernel's parameters; where only a size is asked for, anything with
         a `shape` can stand for an array
     """
+    if parameter.found:
+        return ENDLESS
     if parameter.array is None:
         return int(arguments[parameter.argument or parameter.name])
     array = arguments[parameter.array]

@@ -13,7 +13,7 @@ and scalar references", 1991). A statement under a data-dependent condition is a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -104,6 +104,12 @@ class Dependences:
         flow, anti, output = (found.eq_at_multi_union_pw_aff(band) for found in self._all)
         return replace(self, _known=(flow, anti, output))
 
+    def besides(self, arrays: Collection[str]) -> Dependences:
+        """Returns the dependences through all arrays but these."""
+        order = SourceOrder(self._scop)
+        reads, writes = ({a: found for a, found in each.items() if a not in arrays} for each in (self._reads, self._writes))
+        return replace(self, _known=(pairs(writes, reads, order), pairs(reads, writes, order), pairs(writes, writes, order)))
+
     @cached_property
     def input(self) -> isl.UnionMap:
         """Returns the pairs of instances that read the same element; they ask for no order, but should run close together."""
@@ -118,10 +124,14 @@ class Dependences:
         """Returns { S[i] -> T[j] : S[i] wrote the value of an element of the array that T[j] reads }."""
         return self._last_writers(array).get_must_dependence()
 
+    def reads_before(self, array: str) -> isl.UnionMap:
+        """Returns { S[i] -> A[j] : S[i] reads the value that A[j] had before the kernel } of one array."""
+        return self._last_writers(array).get_must_no_source()
+
     @cached_property
     def live_in(self) -> isl.UnionMap:
         """Returns { S[i] -> A[j] : S[i] reads the value that A[j] had before the kernel }."""
-        return polyhedra.union([self._last_writers(array).get_must_no_source() for array in self._reads], NONE)
+        return polyhedra.union([self.reads_before(array) for array in self._reads], NONE)
 
     @cached_property
     def _reads(self) -> Accesses:

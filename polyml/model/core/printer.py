@@ -208,6 +208,8 @@ def constant_text(value: object) -> str:
 
 def parameter_text(parameter: Parameter) -> str:
     """Returns a parameter with what it stands for: "N = A.shape[0]", "m = A.min()", or "n = n" for a number argument."""
+    if parameter.found:
+        return f"{parameter.name} = where data end a loop"
     if parameter.array is None:
         return f"{parameter.name} = {parameter.argument or parameter.name}"
     if parameter.extreme:

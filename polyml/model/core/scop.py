@@ -148,11 +148,13 @@ class Region(syntax.Expr):
         number, an Integer one that is affine in iterators and sizes
     numbers: (name, type) of its local numbers
     accesses: all that an instance may read or write outside the region
+    leaves: (label, iterator) of the loop around it that its Leaves of this label end; () where it ends none
     """
 
     body: tuple[syntax.Stmt, ...]
     numbers: tuple[tuple[str, DType], ...]
     accesses: tuple[RegionAccess, ...]
+    leaves: tuple[str, str] | tuple[()] = ()
 
     @property
     def restarts(self) -> bool:

@@ -19,10 +19,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyml.dtypes import PYINT, DType
+from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import assigned_arrays, assigned_names, statements
 from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.index_arrays.updates import Update, extremum_of, operator_of
 from polyml.source import Loc
 
 LEAST_ITERATIONS = 2**17  # of shorter loops, threads and additions behind them cost more than they gain
@@ -63,32 +64,17 @@ def in_chunks(kernel: syntax.Kernel, known: Scattering) -> tuple[syntax.Kernel, 
     return (replace(kernel, body=tuple(body)) if done else kernel), frozenset(done)
 
 
-@dataclass(frozen=True)
-class _Target:
-    """A _Target is an array of which a loop does nothing but update elements. operator: "+", "min" or "max", by which it does"""
-
-    element: DType
-    operator: str
-
-    @property
-    def nothing(self) -> syntax.Const:
-        """Returns the element from which an update makes what it updates by; a sum of floats keeps the sign of zero."""
-        if self.operator == "+":
-            return syntax.Const(-0.0 if self.element.is_float else 0, dtype=self.element)
-        return syntax.Const(self.element.limits[self.operator == "min"], dtype=self.element)
-
-
-def _targets(loop: syntax.For, known: Scattering) -> dict[str, _Target]:
+def _targets(loop: syntax.For, known: Scattering) -> dict[str, Update]:
     """Returns the arrays that a loop writes, if all it does with them is to update elements in an order that is free; else none."""
     inside = [*statements(loop.body)]
     if loop.step != 1 or any(isinstance(stmt, (syntax.Alloc, syntax.Return, syntax.Require)) for stmt in inside):
         return {}
-    extremes = {id(stmt.then[0]): found for stmt in inside if isinstance(stmt, syntax.If) and (found := _extremum_of(stmt))}
+    extremes = {id(stmt.then[0]): found for stmt in inside if isinstance(stmt, syntax.If) and (found := extremum_of(stmt))}
     stores = [(s, s.target) for s in inside if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Subscript)]
-    targets: dict[str, _Target] = {}
+    targets: dict[str, Update] = {}
     for stmt, target in stores:
-        operator = extremes.get(id(stmt)) or _operator(stmt.value, target)
-        updated = _Target(target.dtype, operator)
+        operator = extremes.get(id(stmt)) or operator_of(stmt.value, target)
+        updated = Update(target.dtype, operator)
         is_free = target.dtype.is_integer or target.dtype.is_float and target.dtype.bits >= 32 and known.reorders
         if not operator or not is_free or targets.setdefault(target.array, updated) != updated:
             return {}
@@ -96,17 +82,6 @@ def _targets(loop: syntax.For, known: Scattering) -> dict[str, _Target]:
     mentioned = Counter(node.array for e in accessed for node in _nodes(e))
     updates = Counter(target.array for _, target in stores)
     return targets if all(mentioned[name] == 2 * updates[name] for name in targets) else {}
-
-
-def _extremum_of(stmt: syntax.If) -> str:
-    """Returns "max" for `if x > A[k]: A[k] = x`, "min" for its like; "" for other statements."""
-    match stmt:
-        case syntax.If(syntax.Compare(op=op, left=left, right=right), (syntax.Assign(syntax.Subscript() as target, value),), ()):
-            if left == value and right == target:
-                return {">": "max", ">=": "max", "<": "min", "<=": "min"}.get(op, "")
-            if right == value and left == target:
-                return {"<": "max", "<=": "max", ">": "min", ">=": "min"}.get(op, "")
-    return ""
 
 
 def has_own_numbers(loop: syntax.For, kernel: syntax.Kernel) -> bool:
@@ -147,31 +122,6 @@ def _assigned(body: Sequence[Stmt], known: frozenset[str], changed: Collection[s
         elif isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
             known |= {stmt.target.name}
     return known
-
-
-def _operator(value: Expr, target: syntax.Subscript) -> str:
-    """Returns the operator by which a value updates an element, where the order of updates is free but for rounding; "" for none.
-
-    Of the extrema of floats, the element is the first operand, so that what is no number is passed over as long as the element is one.
-    """
-    element = target.dtype
-    match _converted(value, element):
-        case syntax.Binary(op="+" | "-" as op, left=left, right=right):
-            is_sum = _converted(left, element) == target or op == "+" and _converted(right, element) == target
-            return "+" if is_sum else ""
-        case syntax.Binary(op="min" | "max" as op, left=left, right=right) if value.dtype == element:
-            return op if left == target or element.is_integer and right == target else ""
-    return ""
-
-
-def _converted(value: Expr, element: DType) -> Expr:
-    """Returns what a value is converted from, as far as conversions are among integers, or among floats."""
-    while isinstance(value, syntax.Cast) and value.to != PYINT and value.operand.dtype != PYINT:
-        kinds = (value.to, value.operand.dtype)
-        if not all(kind.is_integer for kind in kinds) and not all(kind.is_float and kind.bits >= element.bits for kind in kinds):
-            break
-        value = value.operand
-    return value
 
 
 def _elements(kernel: syntax.Kernel, targets: Collection[str], shapes: Mapping[str, tuple[int, ...]]) -> int:
@@ -216,7 +166,7 @@ def _number(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
 class _Chunks:
     """A _Chunks makes the statements that take the place of a loop."""
 
-    def __init__(self, kernel: syntax.Kernel, loop: syntax.For, targets: Mapping[str, _Target], chunks: int):
+    def __init__(self, kernel: syntax.Kernel, loop: syntax.For, targets: Mapping[str, Update], chunks: int):
         self._loop, self._targets = loop, targets
         taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
         taken |= {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}

@@ -143,10 +143,14 @@ class Declarations:
         """Returns the names of the parameters that are truth values."""
         numbers = {name: kind.dtype for name, kind in self.types.items() if isinstance(kind, syntax.ScalarType)}
         return frozenset(
-            p.name
-            for p in self.parameters.values()
-            if p.array is None and p.argument in numbers and numbers[p.argument].kind == "b"
+            p.name for p in self.parameters.values() if p.is_number and p.argument in numbers and numbers[p.argument].kind == "b"
         )
+
+    def end(self, iterator: str) -> Affine:
+        """Declares where a loop over an iterator ends that data end."""
+        name = self.names.fresh(f"{iterator}_end")
+        self.parameters[name] = Parameter(name, found=True)
+        return af.variable(name)
 
     def extreme(self, array: str, which: str) -> Affine:
         """Returns the parameter that is the least or greatest element of an index array; declares it on first use.

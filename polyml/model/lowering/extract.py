@@ -34,7 +34,7 @@ from polyml.model.core.source_order import SourceBlock, SourceLoop, SourcePart, 
 from polyml.model.index_arrays.origins import Traced, between
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.parameters import facts, integer_arguments
-from polyml.model.lowering.region_elements import with_known_elements
+from polyml.model.lowering.regions.region_elements import with_known_elements
 from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.nest_passes.split_selects import explicit, split
 from polyml.quasi_affine import affine as af

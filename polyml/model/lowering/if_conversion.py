@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -27,12 +28,15 @@ def joined(
             else: t = b             t_2 = 0 if c else b
                                     t   = t_1 if c else t_2
 
+    A sum or another update that nothing else in the branches assigns or reads stays as it is, t = t + a if c else t.
+
     test, otherwise: the stored condition of the first branch, and that of the second one, which is its negation
     then, orelse: the assignments of the branches
     rename: returns a new scalar for a local one, None for an array or scalar that has to stay
     """
-    then_renamed, then_names = _renamed(then, test, rename)
-    else_renamed, else_names = _renamed(orelse, otherwise, rename)
+    updated = _updated((*then, *orelse))
+    then_renamed, then_names = _renamed(then, test, rename, updated)
+    else_renamed, else_names = _renamed(orelse, otherwise, rename, updated)
     types = {a.array: a.value.dtype for a in (*then, *orelse)}
     joins = []
     for name in dict.fromkeys((*then_names, *else_names)):
@@ -81,18 +85,34 @@ def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:
     return known, rest[0] if len(rest) == 1 else syntax.Logical(test.op, rest, dtype=test.dtype, loc=test.loc), test.op
 
 
+def _updated(both: tuple[Assign, ...]) -> frozenset[str]:
+    """Returns the numbers that one assignment of two branches makes of themselves, while no other one assigns or reads them."""
+    assigned, read = Counter(each.array for each in both), Counter(name for each in both for name in each.read_names)
+    numbers = (each.array for each in both if each.may and not each.subscripts and reads(_new_value(each), each.array))
+    return frozenset(name for name in numbers if assigned[name] == read[name] == 1)
+
+
+def _new_value(assign: Assign) -> Value:
+    """Returns what a select stores that otherwise keeps the element."""
+    value = assign.value
+    if not isinstance(value, syntax.IfExp):
+        return value
+    return value.then if _is_element(value.orelse, assign) else value.orelse
+
+
 def _renamed(
-    branch: tuple[Assign, ...], predicate: Value, rename: Callable[[str], str | None]
+    branch: tuple[Assign, ...], predicate: Value, rename: Callable[[str], str | None], kept: frozenset[str]
 ) -> tuple[list[Assign], dict[str, str]]:
     """Returns the assignments of one branch with new names for its scalars, and the last of the new names of each scalar.
 
     predicate: the condition of the branch
     rename: returns a new scalar for a local one, None for an array or scalar that has to stay
+    kept: scalars that keep their names
     """
     current: dict[str, str] = {}
     result = []
     for assign in branch:
-        value, own = assign.value, rename(assign.array) if assign.may else None
+        value, own = assign.value, rename(assign.array) if assign.may and assign.array not in kept else None
         if own is not None:
             value = _without_old(value, assign.array, predicate)
         value = map_leaves(value, lambda v: _renamed_read(v, current))

@@ -41,7 +41,7 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
     written: the nest before passes changed it; what its loops and accesses depend on stays a parameter as well
     """
     structural = _structural_names(nest) | _structural_names(written)
-    plain = {p.name: p.argument for p in nest.parameters if p.array is None and p.name not in structural}
+    plain = {p.name: p.argument for p in nest.parameters if p.is_number and p.name not in structural}
     if not plain:
         return nest
 
@@ -78,7 +78,7 @@ def parameter_context(nest: Nest, written: Nest) -> ParameterContext:
 
 def integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
     """Returns the names of the parameters that are integer arguments of the call."""
-    return tuple(p.name for p in parameters if p.array is None and not _is_truth_argument(p, kernel))
+    return tuple(p.name for p in parameters if p.is_number and not _is_truth_argument(p, kernel))
 
 
 def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: syntax.Kernel) -> isl.Set:
@@ -159,7 +159,7 @@ def _is_flag(value: Truth, truths: frozenset[str]) -> bool:
 
 
 def _is_truth_argument(parameter: Parameter, kernel: syntax.Kernel) -> bool:
-    if parameter.array is not None:
+    if not parameter.is_number:
         return False
     given = next(t for p, t in zip(kernel.params, kernel.types) if p.name == parameter.argument)
     return isinstance(given, syntax.ScalarType) and given.dtype.kind == "b"

@@ -14,14 +14,15 @@ from polyml.frontend import syntax
 from polyml.frontend.name_resolution import assigned_arrays, assigned_names, left, not_static, statements
 from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
-from polyml.model.core.scop import Role
+from polyml.model.core.scop import RegionAccess, Role
 from polyml.model.index_arrays.assumed import known_facts
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import joined, leading_truths, reads, select, zero
 from polyml.model.lowering.private_numbers import branch_locals, sunk
-from polyml.model.lowering.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, mentions, region
+from polyml.model.lowering.regions.ended_loops import EndedLoop, ended_loop
+from polyml.model.lowering.regions.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, mentions, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
@@ -108,6 +109,7 @@ class _NestBuilder:
         self._around: list[Loop | Guard] = []  # without their bodies
         self._requirements: list[Requirement] = []
         self._returned = _returned_arrays(kernel)
+        self._exits: dict[str, tuple[str, str]] = {}  # label -> iterator of a loop that data end, and the number that exits write
 
     def nest(self) -> Nest:
         """Returns the nest of the whole kernel."""
@@ -171,8 +173,16 @@ class _NestBuilder:
         return bool(self._irregular) and any(id(stmt) in self._irregular for stmt in statements(body))
 
     def _is_loop(self, stmt: syntax.Stmt) -> bool:
-        """Returns whether a statement is a loop that is affine itself."""
-        return isinstance(stmt, syntax.For) and id(stmt) not in self._irregular and not left((stmt,))
+        """Returns whether a statement is a loop of the model: one that is affine itself, or that data end."""
+        is_affine = isinstance(stmt, syntax.For) and id(stmt) not in self._irregular and not left((stmt,))
+        return is_affine or self._ended_loop(stmt) is not None
+
+    def _ended_loop(self, stmt: syntax.Stmt) -> EndedLoop | None:
+        """Returns the loop that data end which a statement is, if it is to be one of the model; else None."""
+        found = ended_loop(stmt) if self._divided and isinstance(stmt, (syntax.While, syntax.Block)) else None
+        if found is None or found.loop.loc not in self._divided:
+            return None
+        return None if {id(stmt), id(found.loop)} & self._irregular else found
 
     def _part(self, part: tuple[syntax.Stmt, ...], scope: _Scope) -> tuple[Node, ...]:
         """Returns the nodes of one of the parts of a block: a region where it is not affine."""
@@ -195,6 +205,10 @@ class _NestBuilder:
             known, self._mentions, lambda stmt: self._allocated(stmt, scope), self._require, is_once=not scope.iterators
         )
         made = region(body, self._declared, outside)
+        for label in left(body) & self._exits.keys():
+            iterator, number = self._exits[label]
+            both = (RegionAccess(number, (), False, body[-1].loc), RegionAccess(number, (), True, body[-1].loc))
+            made = replace(made, leaves=(label, iterator), accesses=(*made.accesses, *both))
         return Assign("", (), made, loc=body[0].loc, inside=True)
 
     def _allocated(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[str, tuple[Affine, ...]]:
@@ -217,6 +231,8 @@ class _NestBuilder:
             return (self._assign(stmt, scope),)
         if isinstance(stmt, syntax.For):
             return (self._for(stmt, scope),)
+        if (ended := self._ended_loop(stmt)) is not None:
+            return (self._for(ended.loop, scope, ended),)
         if isinstance(stmt, syntax.If):
             return self._if(stmt, scope)
         if isinstance(stmt, syntax.Alloc):
@@ -269,34 +285,52 @@ class _NestBuilder:
             value = select(predicate, value, old)
         return Assign(to.array, to.subscripts, value, predicate is not None, loc, to.loc, to.inside)
 
-    def _for(self, stmt: syntax.For, scope: _Scope) -> Loop:
-        """Returns the loop of a `for`, with its body.
+    def _for(self, stmt: syntax.For | syntax.While, scope: _Scope, ended: EndedLoop | None = None) -> Loop:
+        """Returns the loop of a `for`, or of a loop that data end, with its body.
 
         Numbers that the body assigns count as unknown where it begins; after the loop its variable may not be read.
         """
-        env = self._values.env
-        start, stop = self._values.bound(stmt.start), self._values.bound(stmt.stop)
-        iterator = self._declared.names.local(stmt.var, scope.iterators)
+        env, own = self._values.env, stmt.var if isinstance(stmt, syntax.For) else "trip"
+        first, *last = (
+            (self._values.bound(stmt.start), self._values.bound(stmt.stop)) if isinstance(stmt, syntax.For) else (Affine(0),)
+        )
+        iterator = self._declared.names.local(own, scope.iterators)
+        if ended is not None:
+            last = [af.extremum("min", [*last, self._declared.end(iterator)])]
         changed = assigned_names(stmt.body)
         for name in changed:
             env[name] = None
-        env[stmt.var] = af.variable(iterator)
-        first: tuple[Node, ...] = ()
-        if stmt.var in changed:
+        env[own] = af.variable(iterator)
+        begin: tuple[Node, ...] = ()
+        if own in changed:
             here = Integer(af.variable(iterator), dtype=PYINT)
-            first = (self._store(_Element(self._declared.scalar(stmt.var, PYINT)), here, scope.predicate, stmt.loc),)
-        loop = Loop(iterator, start, stop, stmt.step, (), stmt.loc)
+            begin = (self._store(_Element(self._declared.scalar(own, PYINT)), here, scope.predicate, stmt.loc),)
+        loop = Loop(iterator, first, last[0], stmt.step if isinstance(stmt, syntax.For) else 1, (), stmt.loc)
         self._depth += 1
         self._around.append(loop)
         inside = replace(scope, iterators=(*scope.iterators, iterator), is_divided=stmt.loc in self._divided)
-        body = first + self._block(stmt.body, inside)
+        body = begin + (self._block(stmt.body, inside) if ended is None else self._ended(ended, inside))
         self._around.pop()
         self._depth -= 1
         env = self._values.env
         for name in changed:
             env[name] = None if env.get(name) is not Stale.STALE else Stale.STALE
-        env[stmt.var] = Stale.STALE
+        env[own] = Stale.STALE
         return replace(loop, body=body)
+
+    def _ended(self, found: EndedLoop, scope: _Scope) -> tuple[Node, ...]:
+        """Returns the nodes of the body of a loop that data end: behind each exit, they run up to an end of their own."""
+        *_, iterator = scope.iterators
+        self._exits[found.label] = iterator, self._declared.temporary("left", BOOL)
+        self._kept.append(found.exits)
+        self._irregular |= set(map(id, found.exits))
+        nodes = list(self._block(found.parts[0], scope))
+        for part in found.parts[1:]:
+            runs = af.compare("<", af.variable(iterator), self._declared.end(iterator))
+            self._depth += 1
+            nodes += [guard] if (guard := self._guarded(runs, part, scope)).body else []
+            self._depth -= 1
+        return tuple(nodes)
 
     def _if(self, stmt: syntax.If, scope: _Scope) -> tuple[Node, ...]:
         """Returns the nodes of an `if`: guards for an affine condition, selects for one on data, both for `affine and data`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from polyml.errors import NotAffineError
+from polyml.model.core.call_interface import ENDLESS
 from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, subvalues
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition
@@ -32,8 +33,9 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
     structural: those of them from which subscripts and bounds are computed; the others get a larger limit
     """
     nests, names = tuple(nests), tuple(names)
+    ends = {p.name: ENDLESS for nest in nests for p in nest.parameters if p.found}
     for limit in LIMITS:
-        found = {name: limit if name in structural else COMPARED_LIMIT for name in names}
+        found = {name: limit if name in structural else COMPARED_LIMIT for name in names} | ends
         try:
             for nest in nests:
                 _RangeAnalysis(nest, {name: (-most, most) for name, most in found.items()}).check()

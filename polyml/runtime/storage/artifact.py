@@ -31,7 +31,7 @@ from polyml.runtime.storage.records import (
     tuple_of,
 )
 
-VERSION = 7
+VERSION = 8
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Artifact:
         numbers = {*self.params} - {*arrays}
         for p in self.parameters:
             is_there = (p.argument or p.name) in numbers if p.array is None else p.extreme or 0 <= p.dim < arrays.get(p.array, 0)
-            if not is_there:
+            if not (is_there or p.found):
                 raise ValueError(f"no argument has the parameter {p.name}")
         if any(not (0 <= a.dim < arrays[a.name] and 0 <= a.other_dim < arrays[a.other]) for a in self.relations):
             raise ValueError("sizes are related that no array has")

@@ -197,8 +197,9 @@ def parameter_from_json(given: object) -> Parameter:
     if extreme not in ("", "min", "max"):
         raise ValueError(f"min or max is expected, not {extreme:.40}")
     return Parameter(
-        text_of(data["name"]), optional_of(text_of, data["array"]), count_of(data["dim"]), text_of(data["argument"]), extreme
-    )
+        text_of(data["name"]), optional_of(text_of, data["array"]), count_of(data["dim"]), text_of(data["argument"]), extreme,
+        flag_of(data["found"]),
+    )  # fmt: skip
 
 
 def result_to_json(result: ScalarResult | ArrayResult) -> dict:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
+from types import MappingProxyType
 
 import islpy as isl
 
@@ -11,19 +13,36 @@ from polyml import polyhedra
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
 from polyml.model.core.dependence import Dependences
+from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Role, Scop, Statement
 from polyml.model.index_arrays.origins import INJECTIVE, MONOTONIC, IndexFact
+from polyml.schedule.analysis.free_updates import FreeUpdates
+from polyml.schedule.analysis.private_numbers import private_numbers
+from polyml.schedule.analysis.traffic import ASSUMED
 from polyml.schedule.legality.check import parallel_bands
 from polyml.schedule.legality.proof import carries_none
-from polyml.schedule.tree.bands import APART, NODE, PARALLEL, POINT, mark
+from polyml.schedule.tree.bands import APART, NODE, POINT, mark, parallel_mark
 from polyml.source import Loc
 
 _MOST_TOLD = 3  # of what carries dependences
+_REGION_WORK = 16  # plain instances that one of a region takes as long as
 
 
-def with_threads(schedule: isl.Schedule, dependences: Dependences) -> isl.Schedule:
-    """Returns the schedule of a SCoP's source order in which each outermost loop that carries no dependence goes to threads."""
-    return _marked(schedule.get_root(), dependences.validity).root().get_schedule()
+def with_threads(
+    scop: Scop,
+    dependences: Dependences,
+    reductions: Mapping[str, Reduction] = MappingProxyType({}),
+    tree: isl.Schedule | None = None,
+) -> isl.Schedule:
+    """Returns the schedule of a SCoP's source order in which each outermost loop goes to threads that carries no dependence, or none
+    but those among sums and other reductions of numbers, of which each thread has partial results then.
+
+    reductions: by statement, the updates whose order is free
+    tree: the schedule, if it is not the SCoP's own
+    """
+    numbers = {name: r for name, r in reductions.items() if not scop.arrays[r.array].shape}
+    updates = FreeUpdates(scop, dependences, numbers)
+    return _marked((tree or scop.schedule).get_root(), updates).root().get_schedule()
 
 
 def with_lanes(schedule: isl.Schedule, dependences: Dependences) -> isl.Schedule:
@@ -72,16 +91,17 @@ class OrderedLoop:
 _WISHES = {INJECTIVE: "no number were twice in {}", MONOTONIC: "no number in {} were less than the one before it"}
 
 
-def sequential_loops(scop: Scop, dependences: Dependences | None) -> frozenset[Loc]:
+def sequential_loops(scop: Scop, dependences: Dependences | None, around: frozenset[Loc] = frozenset()) -> frozenset[Loc]:
     """Returns the places of the outermost loops around regions of which no loop may go to threads.
 
     dependences: None where they are not known
+    around: the places of loops that do not count, since they stay loops of the model in any case
     """
     threaded = frozenset() if dependences is None else _threaded(scop, dependences)
     regions = {name: s for name, s in scop.statements.items() if s.region is not None}
-    kept = {loop for name in threaded & regions.keys() for loop in regions[name].loops}
-    around = (s.loops for name, s in regions.items() if s.iterators and name not in threaded)
-    places = (next((loop for loop in loops if loop not in kept), None) for loops in around)
+    kept = {*around, *(loop for name in threaded & regions.keys() for loop in regions[name].loops)}
+    others = (s.loops for name, s in regions.items() if s.iterators and name not in threaded)
+    places = (next((loop for loop in loops if loop not in kept), None) for loops in others)
     return frozenset(place for place in places if place is not None)
 
 
@@ -93,6 +113,46 @@ def loops_around_threads(scop: Scop, dependences: Dependences | None) -> frozens
     threaded = frozenset() if dependences is None else _threaded(scop, dependences)
     found = (loop for name in threaded if scop.statements[name].region is None for loop in scop.statements[name].loops)
     return frozenset(loop for loop in found if loop is not None)
+
+
+def work_for_threads(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], sizes: Mapping[str, int]
+) -> dict[Loc, int]:
+    """Returns the work that loops inside of the loops which data end have for threads, in plain instances in each iteration, by the places of
+    the loops around.
+
+    reductions: by statement, the updates whose order is free
+    sizes: values of parameters in the call that code is made for
+    """
+    threaded, work = _threaded(scop, dependences, reductions), dict[Loc | None, int]()
+    for statement in scop.statements.values():
+        leaves = () if statement.region is None or statement.name in threaded else statement.region.leaves
+        if leaves:
+            work[statement.loops[statement.iterators.index(leaves[1])]] = 0
+    for statement in (scop.statements[name] for name in threaded):
+        for depth, place in enumerate(statement.loops, 1):
+            if place in work:
+                work[place] += _iterations(scop, statement, depth, sizes) * (1 if statement.region is None else _REGION_WORK)
+    return {place: found for place, found in work.items() if place is not None}
+
+
+def region_work(scop: Scop, dependences: Dependences, sizes: Mapping[str, int]) -> dict[Loc, int]:
+    """Returns the work of loops around regions that go to threads, in plain instances, by the places of these loops and those inside.
+
+    sizes: values of parameters in the call that code is made for
+    """
+    found = dict[Loc | None, int]()
+    for statement in (scop.statements[name] for name in _threaded(scop, dependences)):
+        for depth, place in enumerate(statement.loops if statement.region is not None else ()):
+            found[place] = max(found.get(place, 0), _iterations(scop, statement, depth, sizes) * _REGION_WORK)
+    return {place: work for place, work in found.items() if place is not None}
+
+
+def _iterations(scop: Scop, statement: Statement, depth: int, sizes: Mapping[str, int]) -> int:
+    """Returns about how often a statement runs in an iteration of the loop around it at a depth, 0 where that is not known."""
+    known = {p.name: sizes.get(p.name, 1 if p.found else ASSUMED) for p in scop.parameters}
+    lengths = polyhedra.box_lengths(polyhedra.at_sizes(statement.domain, known))
+    return 0 if lengths is None else prod(lengths[depth:])
 
 
 def short_iterations(scop: Scop, places: Collection[Loc]) -> frozenset[Loc]:
@@ -117,10 +177,10 @@ def is_every_region_threaded(scop: Scop, dependences: Dependences, places: Colle
     return all(statement.name in threaded for statement in around)
 
 
-def _threaded(scop: Scop, dependences: Dependences) -> frozenset[str]:
-    """Returns the statements around which a loop may go to threads."""
+def _threaded(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})) -> frozenset[str]:
+    """Returns the statements around which a loop may go to threads. reductions: by statement, the updates whose order is free"""
     found: set[str] = set()
-    for node, _ in parallel_bands(with_threads(scop.schedule, dependences).get_root()):
+    for node, _ in parallel_bands(with_threads(scop, dependences, reductions).get_root()):
         found |= {*polyhedra.set_names(node.get_domain())}
     return frozenset(found)
 
@@ -195,12 +255,33 @@ def _apart(node: isl.ScheduleNode, order: isl.UnionMap) -> isl.ScheduleNode:
     return node
 
 
-def _marked(node: isl.ScheduleNode, order: isl.UnionMap) -> isl.ScheduleNode:
-    """Returns a node of a schedule tree in which the outermost loops that carry none of the pairs `order` have the mark."""
-    if node.get_type() == NODE.band and carries_none(node, order):
+def _marked(node: isl.ScheduleNode, updates: FreeUpdates) -> isl.ScheduleNode:
+    """Returns a node of a schedule tree in which the outermost loops have the mark that carry no dependence but those among updates."""
+    if node.get_type() == NODE.band and (partial := _partial_or_private(node, updates)) is not None:
         if node.child(0).get_type() != NODE.leaf:
             node = mark(node.child(0), POINT).parent().parent()
-        return mark(node, PARALLEL).parent()
+        return mark(node, parallel_mark(partial)).parent()
     for position in range(node.n_children()):
-        node = _marked(node.child(position), order).parent()
+        node = _marked(node.child(position), updates).parent()
     return node
+
+
+def _partial_or_private(band: isl.ScheduleNode, updates: FreeUpdates) -> tuple[str, ...] | None:
+    """Returns the same as `_partial`, where each thread may have its own of the numbers whose values live in one iteration."""
+    partial = _partial(band, updates)
+    if partial is None and (private := private_numbers(band, updates.scop, updates.dependences)):
+        return _partial(band, replace(updates, dependences=updates.dependences.besides(private)))
+    return partial
+
+
+def _partial(band: isl.ScheduleNode, updates: FreeUpdates) -> tuple[str, ...] | None:
+    """Returns the numbers of which threads have partial results if they share a loop, none where it carries no dependence; None where
+    threads cannot share it.
+    """
+    if carries_none(band, updates.every):
+        return ()
+    names = polyhedra.set_names(band.get_domain())
+    if not updates.updates(names) or not carries_none(band, updates.kept):
+        return None
+    partial = updates.carried(names, band.band_get_partial_schedule().get_at(0))
+    return partial if updates.only_in(names, partial) else None

@@ -228,7 +228,7 @@ def only_updated(scop: Scop, names: Iterable[str], arrays: Iterable[str], reduct
     operators: dict[str, set[str]] = {array: set() for array in arrays}
     for name in names:
         statement, reduction = scop.statements[name], reductions.get(name)
-        touched = [a.array for a in (*statement.reads, statement.write)]
+        touched = [a.array for a in (*statement.reads, *statement.writes)]
         for array in operators.keys() & {*touched}:
             if reduction is None or reduction.array != array or touched.count(array) != 2:
                 return False

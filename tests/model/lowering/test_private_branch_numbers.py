@@ -9,7 +9,7 @@ import polyml
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import If
 from polyml.model.lowering.private_numbers import branch_locals
-from polyml.model.lowering.region_building import mentions
+from polyml.model.lowering.regions.region_building import mentions
 from tests.frontend.define import define
 
 

@@ -289,7 +289,7 @@ class _LoopEmitter:
         else:  # an empty inline assembly keeps LLVM from rewriting induction variables, which takes a third of its time for no gain
             fn.do(f'{following} = call i64 asm "", "=r,0"(i64 {fn.emit(f"add i64 {counter}, {node.step}")})')
         again = fn.emit(f"icmp sle i64 {following}, {self._loop.upper}")
-        latch, leave = fn.current.label, fn.block("leave")
+        latch, leave = fn.current.label, body.ended_loop(node.var)
         self._phi(counter, "i64", self._loop.lower, following, latch)
         for location in pinned:
             values[location].end = body.math.splat(body.registers.known(location), location.lanes)

@@ -24,7 +24,7 @@ from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
-from polyml.model.core.scop import Statement, raise_failure
+from polyml.model.core.scop import Region, Statement, raise_failure
 
 
 class RegionEmitter(StatementBlocks):
@@ -41,7 +41,7 @@ class RegionEmitter(StatementBlocks):
         self._tests = LoopTests(body, self._values)
         self._numbers = {name for name, _ in region.numbers}
         self._sides: list[Mapping[str, Interval]] = []  # what is known where the sides of a branch end
-        self._ends: dict[str, BasicBlock] = {}
+        self._ends = _loop_end(body, statement, region, node)
         self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
 
     def emit(self) -> None:
@@ -319,6 +319,15 @@ class RegionEmitter(StatementBlocks):
         fn.jump(head)
         head.phis.append(f"{number} = phi i64 [ {first}, %{before.label} ], [ {following}, %{fn.current.label} ]")
         self._begin(after)
+
+
+def _loop_end(body: ElementAccess, statement: Statement, region: Region, node: Instance) -> dict[str, BasicBlock]:
+    """Returns the block behind the loop that a region may leave, by the label that it leaves."""
+    if not region.leaves:
+        return {}
+    label, iterator = region.leaves
+    (var,) = node.point[statement.iterators.index(iterator)].names
+    return {label: body.loop_end(var)}
 
 
 def is_sum(body: ElementAccess, stmt: syntax.Assign) -> bool:

@@ -22,7 +22,7 @@ from polyml.frontend import syntax, traversal
 from polyml.model.core.call_interface import TOLD, Failure, Status
 from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Region, ScalarArg, Statement, operand_failure, position_failure, unbound_failure
-from polyml.model.lowering.region_building import address_of
+from polyml.model.lowering.regions.region_building import address_of
 from polyml.quasi_affine.affine import Affine
 
 _AHEAD = 4096  # bytes, by which elements are prefetched: the best of 1,024 to 8,192 on Zen 5

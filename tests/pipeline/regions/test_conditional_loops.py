@@ -6,7 +6,7 @@ import pytest
 import polyml
 from polyml.dtypes import BOOL
 from polyml.frontend.syntax import ArrayType
-from polyml.pipeline.conditional_loops import conditional_loops
+from polyml.pipeline.regions.conditional_loops import conditional_loops
 from tests.model.modelling import MATRIX, VECTOR, model
 
 FLAGS = ArrayType(BOOL, 1)

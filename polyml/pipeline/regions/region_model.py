@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from math import prod
@@ -13,17 +13,16 @@ from polyml.machines import cpu
 from polyml.model.core.dependence import Dependences
 from polyml.model.index_arrays.partial_scatters import Scattering, in_chunks
 from polyml.model.index_arrays.strips import in_strips
-from polyml.model.lowering.region_building import DataRequirement, LoopsAround, has_loops, has_nest_in_loop, pays_tiles
+from polyml.model.lowering.regions.region_building import DataRequirement, LoopsAround, has_nest_in_loop, pays_tiles
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
+from polyml.pipeline.regions.shared_loops import Remodelling, shared, summed
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.affine.source_threads import (
-    OrderedLoop,
     in_order,
     is_every_region_threaded,
-    loops_around_threads,
     sequential_loops,
     short_iterations,
 )
@@ -46,17 +45,18 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise
         model, wanted = _with_tests(kernel, types, wanted, runner, problem)
         with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
-        around, ordered = _loops_around(model, wanted, with_loops)
-        if around.divided:
-            model = with_loops(around)
-        repeats = any(map(has_nest_in_loop, model.scop.statements.values()))
-        if pays_tiles(model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+        make = Remodelling(wanted, with_loops, runner)
+        around = shared(model, make)
+        repeats = any(map(has_nest_in_loop, around.model.scop.statements.values()))
+        if pays_tiles(around.model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
-    if around.sequential and (chunked := _with_chunks(model, wanted, around, runner)) is not None:
+    if around.loops.sequential and (chunked := _with_chunks(around.apart, wanted, around.loops, runner)) is not None:
         return chunked
-    model = with_loops(around) if around.sequential else model
-    model = _with_strips(model, replace(wanted, around=around), runner) or model
-    return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=repeats)
+    around = summed(around, make)
+    model = _with_strips(around.model, replace(wanted, around=around.loops), runner) or around.model
+    ordered = around.ordered(make.known(model) is not None)
+    by_sizes = repeats or around.by_sizes or model.chosen_by_sizes
+    return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=by_sizes)
 
 
 def in_region(
@@ -110,37 +110,6 @@ def _with_loops(
 ) -> Model:
     """Returns the model of a kernel with regions. around: what becomes of loops that have regions inside"""
     return modelled(kernel, types, replace(wanted, around=around), runner)
-
-
-def _loops_around(
-    model: Model, wanted: ModelRequest, with_loops: Callable[[LoopsAround], Model]
-) -> tuple[LoopsAround, tuple[OrderedLoop, ...]]:
-    """Returns what becomes of the loops around regions, and those that run in order.
-
-    A loop stays one of the model where it goes to threads, or where loops inside of it do once it is divided. Others become a part
-    of the regions in them.
-    """
-    places = _sequential(model, wanted)
-    divided = frozenset[Loc]()
-    if any(has_loops(s) and s.loops[0] in places for s in model.scop.statements.values()):
-        try:
-            parts = with_loops(LoopsAround(divided=places))
-        except NotAffineError:  # of what affects one region alone
-            parts = model
-        left = _sequential(parts, wanted) - loops_around_threads(parts.scop, _known(parts, wanted))
-        if not places <= left:
-            places, divided, model = left, places - left, parts
-    return LoopsAround(places, divided), in_order(model.scop, places, is_known=not (model.unknown or wanted.aliased))
-
-
-def _sequential(model: Model, wanted: ModelRequest) -> frozenset[Loc]:
-    """Returns the places of loops around regions of which no loop may go to threads."""
-    return sequential_loops(model.scop, _known(model, wanted))
-
-
-def _known(model: Model, wanted: ModelRequest) -> Dependences | None:
-    """Returns the dependences of a model; None where arrays may be the same, or data decide what accesses may meet."""
-    return None if model.unknown or wanted.aliased else model.dependences
 
 
 def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner: PassRunner) -> Model | None:

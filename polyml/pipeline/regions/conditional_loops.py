@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from polyml import polyhedra
 from polyml.frontend import syntax, traversal
 from polyml.model.core.scop import Load, Scop, Statement
-from polyml.model.lowering.region_building import jumps
+from polyml.model.lowering.regions.region_building import jumps
 from polyml.source import Loc
 
 _MOST_LOOPS = 2  # under a condition

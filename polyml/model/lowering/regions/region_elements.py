@@ -10,7 +10,7 @@ from polyml.frontend.name_resolution import statements
 from polyml.model.core.iteration_context import IterationContext
 from polyml.model.core.nest import Nest
 from polyml.model.core.scop import Region
-from polyml.model.lowering.region_building import affine
+from polyml.model.lowering.regions.region_building import affine
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine
 

@@ -8,7 +8,7 @@ from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import statements
 from polyml.model.core.printer import statement_text
-from polyml.model.lowering.region_building import has_nest_in_loop, pays_tiles
+from polyml.model.lowering.regions.region_building import has_nest_in_loop, pays_tiles
 from polyml.quasi_affine.affine import Affine, variable
 from tests.model.modelling import INT, MATRIX, VECTOR, model
 

@@ -1,0 +1,168 @@
+"""Sums and extrema of numbers that a loop updates whose iterations are regions: each iteration has its own, and they are joined behind the loop.
+
+    for i in range(n):                        terms = empty(n)
+        total = row(i)                 ->     for i in range(n):
+        change += abs(total - x[i])               term = -0.0
+        x[i] = total                              total = row(i); term += abs(total - x[i]); x[i] = total
+                                                  terms[i] = term
+                                              for i in range(n): change += terms[i]
+
+So nothing goes from one iteration of the region to the next, and its iterations may run on threads; the sums are affine. With one update in
+an iteration, the order of the additions stays the source's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from polyml.dtypes import F64, I64, PYFLOAT, PYINT, DType
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import left, statements
+from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.index_arrays.updates import Update, extremum_of, operator_of
+from polyml.source import Loc
+
+_IN_ARRAYS = {PYINT: I64, PYFLOAT: F64}  # the types of elements that hold Python's numbers
+
+
+def with_terms(kernel: syntax.Kernel, places: Collection[Loc], reorders: bool) -> syntax.Kernel:
+    """Returns a typed kernel in which the loops at these places join what their iterations add to numbers behind the loop; the same object where
+    they add to none.
+
+    reorders: whether floats may be added up in another order
+    """
+    names = _Names(kernel)
+    body = _block(kernel.body, places, reorders, names)
+    return kernel if body == kernel.body else replace(kernel, body=body)
+
+
+class _Names:
+    """A _Names gives names that a kernel does not have."""
+
+    def __init__(self, kernel: syntax.Kernel):
+        self._taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
+        self._taken |= {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}
+        self._taken |= {s.name for s in statements(kernel.body) if isinstance(s, syntax.Alloc)}
+
+    def fresh(self, stem: str) -> str:
+        """Returns a new name that begins with `stem`."""
+        name = next(name for n in range(len(self._taken) + 1) if (name := f"{stem}_{n}") not in self._taken)
+        self._taken.add(name)
+        return name
+
+
+def _block(body: tuple[Stmt, ...], places: Collection[Loc], reorders: bool, names: _Names) -> tuple[Stmt, ...]:
+    made: list[Stmt] = []
+    for stmt in body:
+        updates = _updates(stmt, reorders) if isinstance(stmt, syntax.For) and stmt.loc in places else {}
+        if isinstance(stmt, syntax.For) and updates:
+            made += _apart(stmt, updates, names)
+        else:
+            made.append(traversal.with_bodies(stmt, lambda inner: _block(inner, places, reorders, names)))
+    return tuple(made)
+
+
+def _updates(loop: syntax.For, reorders: bool) -> dict[str, Update]:
+    """Returns the numbers with which a loop does nothing but to update them, in an order that is free or kept."""
+    inside = [*statements(loop.body)]
+    if loop.step != 1 or left(loop.body):
+        return {}
+    repeated = {id(s) for each in inside if isinstance(each, (syntax.For, syntax.While)) for s in statements(each.body)}
+    choices = (stmt for stmt in inside if isinstance(stmt, syntax.If) and (reorders or not _prefers_later(stmt.condition)))
+    extremes = {id(stmt.then[0]): operator for stmt in choices if (operator := extremum_of(stmt))}
+    mentioned = _mentions(loop)
+    found: dict[str, list[tuple[Update, bool]]] = {}
+    for stmt in inside:
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            operator = extremes.get(id(stmt)) or operator_of(stmt.value, stmt.target)
+            mentioned[stmt.target.name] -= 2
+            found.setdefault(stmt.target.name, []).append((Update(stmt.target.dtype, operator), id(stmt) in repeated))
+    return {name: each[0][0] for name, each in found.items() if not mentioned[name] and _is_free(each, reorders)}
+
+
+def _prefers_later(condition: Expr) -> bool:
+    """Returns whether a comparison also holds for equal numbers, as zeros of different signs are."""
+    return isinstance(condition, syntax.Compare) and condition.op in (">=", "<=")
+
+
+def _is_free(found: Sequence[tuple[Update, bool]], reorders: bool) -> bool:
+    """Returns whether a number may be joined behind the loop. found: its updates, each with whether inner loops repeat it"""
+    (update, _), *_ = found
+    if not update.operator or any(other != update for other, _ in found):
+        return False
+    kind = update.element
+    if len(found) == 1 and not found[0][1]:  # the order stays
+        return kind.is_integer or kind.is_float and kind.bits >= 32
+    return kind.is_integer and kind != PYINT or kind.is_float and kind.bits >= 32 and reorders
+
+
+def _mentions(loop: syntax.For) -> Counter[str]:
+    """Returns how often statements of a loop mention each name."""
+    found = Counter(stmt.var for stmt in statements((loop,)) if isinstance(stmt, syntax.For))
+    accessed = (e for stmt in statements((loop,)) for e in traversal.accessed(stmt))
+    found.update(node.name for e in accessed for node in traversal.nodes(e) if isinstance(node, syntax.Name))
+    return found
+
+
+def _apart(loop: syntax.For, updates: Mapping[str, Update], names: _Names) -> Iterator[Stmt]:
+    """Yields the statements that take the place of a loop."""
+    own = {name: syntax.Name(names.fresh(f"{name}_term"), dtype=update.element) for name, update in updates.items()}
+    terms = {name: names.fresh(f"{name}_terms") for name in updates}
+    length = _of("-", loop.stop, loop.start)
+    length = _of("max", length, syntax.Const(0, dtype=PYINT))
+    for name, update in updates.items():
+        yield syntax.Alloc(terms[name], (length,), _element(update.element), None, loc=loop.loc)
+    begun = (syntax.Assign(own[name], updates[name].nothing, loc=loop.loc) for name in updates)
+    at = syntax.Name(loop.var, dtype=PYINT)
+    kept = (syntax.Assign(_term(terms[n], at, loop, updates[n]), _stored(own[n]), loc=loop.loc) for n in updates)
+    yield replace(loop, body=(*begun, *_moved(loop.body, own), *kept))
+    at = syntax.Name(names.fresh("at"), dtype=PYINT)
+    joined = []
+    for name, update in updates.items():
+        number = syntax.Name(name, dtype=update.element)
+        term: Expr = _term(terms[name], at, loop, update)
+        if term.dtype != update.element:
+            term = syntax.Cast(term, update.element, True, dtype=update.element)
+        joined.append(syntax.Assign(number, syntax.Binary(update.operator, number, term, dtype=update.element)))
+    yield syntax.For(at.name, loop.start, loop.stop, 1, tuple(joined))
+
+
+def _moved(body: Sequence[Stmt], own: Mapping[str, syntax.Name]) -> tuple[Stmt, ...]:
+    """Returns statements with an iteration's own numbers in the place of those that it updates."""
+
+    def renamed(name: syntax.Name) -> syntax.Name:
+        return replace(own[name.name], loc=name.loc) if name.name in own else name
+
+    def changed(expr: Expr) -> Expr:
+        if isinstance(expr, syntax.Name):
+            return renamed(expr)
+        return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
+
+    def moved(stmt: Stmt) -> Stmt:
+        made = traversal.with_bodies(traversal.map_reads(stmt, changed), lambda inner: _moved(inner, own))
+        if isinstance(made, syntax.Assign) and isinstance(made.target, syntax.Name):
+            return replace(made, target=renamed(made.target))
+        return made
+
+    return tuple(map(moved, body))
+
+
+def _term(terms: str, at: syntax.Name, loop: syntax.For, update: Update) -> syntax.Subscript:
+    return syntax.Subscript(terms, (_of("-", at, loop.start),), dtype=_element(update.element), inside=True, loc=loop.loc)
+
+
+def _stored(number: syntax.Name) -> Expr:
+    kind = number.dtype
+    return number if _element(kind) == kind else syntax.Cast(number, _element(kind), True, dtype=_element(kind))
+
+
+def _element(kind: DType) -> DType:
+    return _IN_ARRAYS.get(kind, kind)
+
+
+def _of(op: str, one: Expr, other: Expr) -> Expr:
+    if isinstance(other, syntax.Const) and other.value == 0 and op == "-":
+        return one
+    return syntax.Binary(op, one, other, dtype=PYINT)

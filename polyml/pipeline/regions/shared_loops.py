@@ -1,0 +1,161 @@
+"""What becomes of loops around regions: those that threads share, or that have such loops inside, are loops of the model.
+
+Others become a part of the regions in them. So do loops that data end (`while`, `break`), unless loops inside of them have enough work for
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from polyml.errors import NotAffineError
+from polyml.model.core.dependence import Dependences
+from polyml.model.index_arrays.row_sums import with_terms
+from polyml.model.lowering.regions.ended_loops import ended_places
+from polyml.model.lowering.regions.region_building import LoopsAround, has_loops, pays_tiles
+from polyml.pipeline.compile_budget import CompileBudget
+from polyml.pipeline.pass_runner import PassRunner
+from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, scop_of
+from polyml.polyhedra import BudgetExceeded, account
+from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.affine.source_threads import (
+    OrderedLoop,
+    in_order,
+    loops_around_threads,
+    region_work,
+    sequential_loops,
+    work_for_threads,
+)
+from polyml.source import Loc
+
+SMALL = 16  # elements along each dimension of arrays that are too small for their sizes to be looked at
+LEAST_WORK = 2**14  # plain instances of a loop, or in an iteration of one around it, that are worth threads
+
+
+@dataclass(frozen=True)
+class Remodelling:
+    """A Remodelling makes the model of a kernel anew. with_loops: makes that in which loops become what it is told"""
+
+    wanted: ModelRequest
+    with_loops: Callable[[LoopsAround], Model]
+    runner: PassRunner
+
+    def known(self, model: Model) -> Dependences | None:
+        """Returns the dependences of a model; None where arrays may be the same, or data decide what accesses may meet."""
+        return None if model.unknown or self.wanted.aliased else model.dependences
+
+    def is_shared(self, model: Model) -> bool:
+        """Returns whether several threads may share loops of a model."""
+        options = self.wanted.options
+        return self.known(model) is not None and options.parallel and not options.runs_alone
+
+    def typical(self, model: Model) -> Mapping[str, int]:
+        """Returns the values of a model's parameters in the call that code is made for, as far as they are known."""
+        if model.typical is not None or not isinstance(self.wanted.sizes, Sizes) or not self.wanted.sizes.limits:
+            return model.typical or {}
+        return {p.name: SMALL for p in model.scop.parameters if p.is_size}  # of small arrays, which have code of their own
+
+    def sequential(self, model: Model, kept: frozenset[Loc] = frozenset()) -> frozenset[Loc]:
+        """Returns the places of the outermost loops around regions of which no loop may go to threads. kept: those of loops that stay"""
+        return sequential_loops(model.scop, self.known(model), kept)
+
+
+@dataclass(frozen=True)
+class Around:
+    """An Around is a model with what became of its loops around regions.
+
+    apart: the model in which those are loops that became a part of regions
+    by_sizes: whether that depends on the sizes of the call
+    """
+
+    model: Model
+    loops: LoopsAround
+    apart: Model
+    by_sizes: bool = False
+
+    def ordered(self, is_known: bool) -> tuple[OrderedLoop, ...]:
+        """Returns the loops that run in order, in regions. is_known: whether dependences are known"""
+        return in_order(self.apart.scop, self.loops.sequential, is_known)
+
+
+def shared(model: Model, make: Remodelling) -> Around:
+    """Returns the model with the loops around regions that are worth it as loops of the model."""
+    around = _divided(model, make)
+    return _with_ended(around, make) or around
+
+
+def _divided(model: Model, make: Remodelling) -> Around:
+    """Returns the model in which a loop that carries a dependence is divided where loops inside of it go to threads then."""
+    places = make.sequential(model)
+    if not places:
+        return Around(model, LoopsAround(), model)
+    if any(has_loops(s) and s.loops[0] in places for s in model.scop.statements.values()):
+        try:
+            parts = make.with_loops(LoopsAround(divided=places))
+            tried = summed(Around(parts, LoopsAround(make.sequential(parts, places), places), parts), make)
+            left = make.sequential(tried.model) - loops_around_threads(tried.model.scop, make.known(tried.model))
+            if not places <= left:
+                return replace(_settled(LoopsAround(places & left, places - left), make), by_sizes=tried.by_sizes)
+        except NotAffineError:  # of what affects one region alone
+            pass
+    loops = LoopsAround(places)
+    return Around(make.with_loops(loops), loops, model)
+
+
+def _settled(loops: LoopsAround, make: Remodelling) -> Around:
+    """Returns the model with some loops divided, in which the loops inside of them that run in order are parts of regions too."""
+    apart = make.with_loops(loops)
+    loops = replace(loops, sequential=loops.sequential | make.sequential(apart, loops.divided))
+    return Around(make.with_loops(loops), loops, apart)
+
+
+def _with_ended(around: Around, make: Remodelling) -> Around | None:
+    """Returns the model in which loops that data end are loops of the model too, where loops inside of them are worth threads, and what
+    becomes of loops then; None where there are none.
+    """
+    ended = frozenset(ended_places(around.model.typed.body))
+    if not ended or not make.is_shared(around.model):
+        return None
+    try:
+        divided = around.loops.divided | ended
+        parts = _settled(LoopsAround(around.loops.sequential, divided), make)
+        tried = summed(parts, make)
+        known = make.known(tried.model)
+        work = {} if known is None else work_for_threads(tried.model.scop, known, tried.model.reductions, make.typical(tried.model))
+        work = {place: found for place, found in work.items() if place in ended}
+        worth = frozenset(place for place, found in work.items() if found >= LEAST_WORK)
+        made = _settled(LoopsAround(around.loops.sequential, around.loops.divided | worth), make) if worth else around
+    except NotAffineError:  # of what affects one region alone
+        return None
+    return replace(around if pays_tiles(made.model.scop) else made, by_sizes=around.by_sizes or any(work.values()))
+
+
+def summed(around: Around, make: Remodelling) -> Around:
+    """Returns the model in which what iterations of regions add to numbers is added up behind their loops, where the iterations then go to
+    threads and are worth it.
+    """
+    model, loops, wanted = around.model, around.loops, make.wanted
+    if not loops.sequential or not make.is_shared(model):
+        return around
+    apart, by_sizes = loops.sequential, around.by_sizes
+    for is_settled in (False, True):
+        typed = with_terms(model.typed, apart, wanted.options.fp != "strict")
+        if typed is model.typed:
+            break
+        kept = replace(loops, sequential=loops.sequential - apart)
+        request = replace(wanted, around=kept)
+        try:
+            with account(CompileBudget(wanted.options.compile_budget_s).model):
+                made = model_of_scop(typed, scop_of(typed, request, make.runner), request, make.runner)
+                if is_settled:
+                    made = replace(made, typed=model.typed, notes=model.notes, chosen_by_sizes=model.chosen_by_sizes)
+                    return Around(made, kept, around.apart, True)
+                work = region_work(made.scop, made.dependences, make.typical(made))
+        except (BudgetExceeded, NotAffineError):
+            break
+        apart, by_sizes = (
+            apart & {place for place, found in work.items() if found >= LEAST_WORK},
+            by_sizes or bool(apart & work.keys()),
+        )
+    return replace(around, by_sizes=by_sizes)

@@ -1,0 +1,81 @@
+"""Numbers whose values live in one iteration of a loop beside regions: each thread has its own."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.schedule.affine.source_threads import with_threads
+from polyml.schedule.legality.check import parallel_bands
+from tests.model.modelling import VECTOR, model
+
+
+def beside(a, b, x):
+    n = a.shape[0]
+    for i in range(n):
+        t = a[i] * 2.0
+        if t > 1.0:
+            t = t - 0.5
+        b[i] = t + t * t
+    for i in range(n):
+        while x[i] > 1.0:
+            x[i] *= 0.5
+    total = 0.0
+    for i in range(n):
+        u = b[i] + x[i]
+        total += u * u
+    return total
+
+
+def last_value(a, b, x):
+    t = 0.0
+    for i in range(a.shape[0]):
+        t = a[i] * 2.0
+        b[i] = t
+    for i in range(a.shape[0]):
+        while x[i] > 1.0:
+            x[i] *= 0.5
+    return t
+
+
+def from_before(a, b, x):
+    t = 1.0
+    for i in range(a.shape[0]):
+        b[i] = t
+        t = a[i]
+    for i in range(a.shape[0]):
+        while x[i] > 1.0:
+            x[i] *= 0.5
+    return b[0]
+
+
+def shared(function):
+    """For each loop for threads, the numbers of which threads have partial results."""
+    scop = model(function, VECTOR, VECTOR, VECTOR, regions=True)
+    tree = with_threads(scop, dependences(scop), reductions(scop, "reassociate"))
+    return [partial for _, partial in parallel_bands(tree.get_root())]
+
+
+def test_a_number_that_is_assigned_first_is_no_obstacle():
+    assert shared(beside) == [(), (), ("total",)]
+
+
+def test_one_that_is_read_behind_the_loop_or_comes_from_before_is():
+    assert shared(last_value) == [()]
+    assert shared(from_before) == [()]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("function", [beside, last_value, from_before])
+def test_threads_do_not_share_them(function, threads):
+    rng = np.random.default_rng(0)
+    wanted = rng.random(60_000), np.zeros(60_000), rng.random(60_000) * 4
+    own = tuple(each.copy() for each in wanted)
+    right = function(*wanted)
+    got = polyml.kernel(function, cache=False, fp="strict", threads=threads, fallback="error")(*own)
+    assert got == right
+    for one, other in zip(wanted, own):
+        np.testing.assert_array_equal(one, other)
+    relaxed = polyml.kernel(function, cache=False, threads=threads, fallback="error")(*(each.copy() for each in wanted))
+    np.testing.assert_allclose(relaxed, function(*(each.copy() for each in wanted)), rtol=1e-12)
