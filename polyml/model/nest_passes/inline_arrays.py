@@ -162,7 +162,8 @@ class _ArrayInliner:
         if not read.inside:
             return False
         moving = frozenset().union(*(s.names for s in read.subscripts))
-        return _is_cheap(definition.value) or all(loop.iterator in moving for loop in loops)
+        is_cheap = _is_cheap(definition.value) and not _selects_by_place(definition.value)
+        return is_cheap or all(loop.iterator in moving for loop in loops)
 
 
 def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
@@ -203,6 +204,11 @@ def is_heavy(value: Value) -> bool:
 def _is_cheap(value: Value) -> bool:
     operations = [v for v in subvalues(value) if not isinstance(v, (Read, Integer, Truth, syntax.Const))]
     return not is_heavy(value) and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
+
+
+def _selects_by_place(value: Value) -> bool:
+    """Returns whether a value is another one at some iterators, as an element of a diagonal or triangular matrix is."""
+    return any(isinstance(v, Truth) for v in subvalues(value))
 
 
 def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read, tuple[Loop, ...]]]:

@@ -75,6 +75,42 @@ def test_chains_of_complex_numbers(function):
     check(function, given(complex))
 
 
+def scaled_rows_and_columns(v, M, u):
+    return np.diag(v) @ M @ np.diag(u)
+
+
+def lower_triangle(v, M, u):
+    return np.tril(M) @ M * v + M @ np.diag(1 / u)
+
+
+def identity(v, M, u):
+    return np.eye(M.shape[0]) @ M + M * np.where(np.arange(M.shape[0]) < 3, u, v)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+@pytest.mark.parametrize("dtype", [float, np.float32, np.int32])
+@pytest.mark.parametrize("function", [scaled_rows_and_columns, lower_triangle, identity])
+def test_products_with_matrices_of_a_form_are_numpys(function, dtype, fp, threads):
+    compiled = polyml.kernel(cache=False, fallback="error", fp=fp, threads=threads)(function)
+    for size in (0, 1, 2, 9, 40):
+        rng = np.random.default_rng(size)
+        given = [rng.integers(1, 9, shape).astype(dtype) for shape in (size, (size, size), size)]
+        if size == 9 and dtype != np.int32:
+            given[1][2, 3] = np.inf  # times the zeros beside a diagonal it is NaN
+        with np.errstate(invalid="ignore"):
+            found, wanted = compiled(*given), function(*given)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-5 if wanted.dtype == np.float32 else 1e-13)
+
+
+def test_a_diagonal_does_not_cut_the_loops_of_a_product():
+    compiled = polyml.kernel(scaled_rows_and_columns, threads=1)
+    code = str(compiled.inspect_ast("f64[:]", "f64[:, :]", "f64[:]"))
+    products = [line for line in code.splitlines() if "*" in line and "_product" in line.partition(" = ")[0]]
+    assert products and all(" if " not in line and "0.0*" not in line for line in products)
+
+
 def program(seed: int) -> str:
     """Whole arrays and parts of them, of each other, some in place."""
     rng = random.Random(seed)
