@@ -68,6 +68,11 @@ def once_per_call(value: Value) -> frozenset[int]:
     return frozenset(each for each, is_same in same.items() if is_same and dear[each])
 
 
+def is_same_in_call(value: Value) -> bool:
+    """Returns whether a float has the same value in all instances, since it is made of arguments, sizes and constants."""
+    return all(map(_is_same_of_same, _operands_first(value)))
+
+
 def _operands_first(value: Value) -> Iterator[Value]:
     """Yields every distinct sub-tree of a value once, itself included, operations after all of their operands."""
     done: set[int] = set()

@@ -88,6 +88,24 @@ class Arithmetic:
         after.phis.append(f"{result} = phi {value.type} [ {value.ssa}, %{usual.label} ], [ {other.ssa}, %{seldom.label} ]")
         return SsaValue(result, value.dtype, value.lanes)
 
+    def either_side(self, condition: SsaValue, then: Callable[[], SsaValue], orelse: Callable[[], SsaValue]) -> SsaValue:
+        """Emits a branch on one truth value, with what `then` emits where it holds and what `orelse` emits where not, and returns the
+        value of the side that ran. Both have one type.
+        """
+        fn, before = self._function, dict(self._seen)
+        sides, after = [(fn.block("then"), then), (fn.block("orelse"), orelse)], fn.block("after")
+        fn.branch(condition.ssa, *(block for block, _ in sides))
+        incoming = []
+        for block, emitted in sides:
+            fn.current, self._seen = block, dict(before)  # values of one side do not dominate what follows
+            value = emitted()
+            fn.jump(after)
+            incoming.append(f"[ {value.ssa}, %{fn.current.label} ]")
+        fn.current, self._seen = after, before
+        result = fn.name()
+        after.phis.append(f"{result} = phi {value.type} {', '.join(incoming)}")
+        return SsaValue(result, value.dtype, value.lanes)
+
     def splat(self, value: SsaValue, lanes: int) -> SsaValue:
         """Emits a vector with the scalar in every lane and returns it; a value that has so many lanes is returned as it is."""
         if value.lanes == lanes:

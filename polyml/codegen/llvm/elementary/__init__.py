@@ -11,7 +11,7 @@ from polyml.codegen.llvm.elementary import exponential, inverse_trigonometric, l
 from polyml.codegen.llvm.elementary.double_word import FloatOperations
 from polyml.codegen.llvm.ssa_value import SsaValue
 
-__all__ = ["FUNCTIONS", "function"]
+__all__ = ["FUNCTIONS", "function", "power_of_all"]
 
 FUNCTIONS: dict[str, Callable[..., SsaValue]] = {
     "exp": exponential.exp, "exp2": exponential.exp2, "expm1": exponential.expm1,
@@ -31,3 +31,11 @@ def function(arithmetic: Arithmetic, name: str, *values: SsaValue) -> SsaValue:
     name: the function, a key of FUNCTIONS.
     """
     return FUNCTIONS[name](FloatOperations(arithmetic, values[0]), *values)
+
+
+def power_of_all(arithmetic: Arithmetic, base: SsaValue, exponent: SsaValue) -> SsaValue:
+    """Emits base**exponent of floats of one type, whose exponent is one number in the whole call, and returns the result.
+
+    base: a number, or a vector of them.
+    """
+    return powers.power_of_all(FloatOperations(arithmetic, base), base, exponent)

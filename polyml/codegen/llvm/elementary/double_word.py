@@ -111,6 +111,10 @@ class FloatOperations:
         """Returns a floating-point constant, the same in all lanes."""
         return self._math.splat(SsaValue(literal(value, self._dtype), self._dtype), self._lanes)
 
+    def in_lanes(self, value: SsaValue) -> SsaValue:
+        """Returns a value in each of the lanes of these operations."""
+        return self._math.splat(value, self._lanes)
+
     def integer(self, value: int) -> SsaValue:
         """Returns an integer constant, as wide as the floating-point type and the same in all lanes."""
         dtype = self.format.integer
@@ -284,6 +288,10 @@ class FloatOperations:
         emits, which is computed behind a branch if there is such a lane.
         """
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
+
+    def either_side(self, condition: SsaValue, then: Callable[[], SsaValue], orelse: Callable[[], SsaValue]) -> SsaValue:
+        """Emits a branch on one truth value, as `Arithmetic.either_side` does, and returns the value of the side that ran."""
+        return self._math.either_side(condition, then, orelse)
 
     def from_library(self, seldom: SsaValue, name: str, result: SsaValue, x: SsaValue) -> SsaValue:
         """Emits a choice and returns it: `result`, but, in the lanes in which the condition `seldom` holds, the C library's

@@ -41,6 +41,23 @@ def power(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
     return _general(fp, base, exponent) if known is None else _easy(fp, base, known)
 
 
+def power_of_all(fp: FloatOperations, base: SsaValue, exponent: SsaValue) -> SsaValue:
+    """Emits base**exponent for an exponent that is one number in the whole call, and returns it. Where it is one of a few numbers as
+    the code runs, the power is what it is for a constant exponent, behind a branch.
+    """
+    if not exponent.ssa.startswith("%"):
+        return power(fp, base, fp.in_lanes(exponent))
+
+    def tested(easy: tuple[float, ...]) -> SsaValue:
+        if not easy:
+            return _general(fp, base, fp.in_lanes(exponent))
+        first, *others = easy
+        is_first = fp.compare("==", exponent, SsaValue(literal(first, exponent.dtype), exponent.dtype))
+        return fp.either_side(is_first, lambda: base if first == 1 else _easy(fp, base, first), lambda: tested(tuple(others)))
+
+    return tested((2, 1, 0.5, 3, -1))
+
+
 def _easy(fp: FloatOperations, base: SsaValue, exponent: float) -> SsaValue:
     """Emits base**exponent for the exponent 2, 3, -1 or 0.5 (EASY_POWERS), to one unit in the last place, and returns it."""
     if exponent == 0.5:  # unlike sqrt, the power is never -0, and it is infinite at -inf

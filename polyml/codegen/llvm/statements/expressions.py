@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard, cast
 
 from polyml.codegen.analysis.counters import counted
+from polyml.codegen.costs.expression_costs import is_same_in_call
 from polyml.codegen.ir.program import Loop
 from polyml.codegen.llvm import elementary, numpy_functions
 from polyml.codegen.llvm.builder import BasicBlock
@@ -17,7 +18,7 @@ from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
 from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
 from polyml.dtypes import F16, F32, I64, PYINT, DType
 from polyml.frontend import syntax
-from polyml.model.core.nest import always_fits
+from polyml.model.core.nest import always_fits, children
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Statement, Value
 
@@ -112,6 +113,8 @@ class ExpressionEmitter:
             return self._cast(e, operands)
         if isinstance(e, syntax.Unary):
             return self._unary(e, self.value(e.operand, operands))
+        if (power := _power_of_all(e)) is not None:
+            return elementary.power_of_all(math, *(self.value(operand, operands) for operand in power))
         if isinstance(e, syntax.Binary):
             self._body.rough |= e.dtype == PYINT and self._makes_ints(operands.instance.statement)
             if counted(e, operands.instance.statement, self._body.module.counters):
@@ -321,6 +324,15 @@ def _type_of(e: Term) -> DType:
     if isinstance(e, (syntax.Part, syntax.Function)) or e.dtype is None:
         raise TypeError(f"not a typed value: {e!r}")
     return e.dtype
+
+
+def _power_of_all(e: Term) -> tuple[Term, Term] | None:
+    """Returns base and exponent of a power of floats whose exponent is one number in the whole call; None for any other expression."""
+    is_power = isinstance(e, syntax.Binary) and e.op == "**" or isinstance(e, syntax.Call) and e.function == "pow"
+    if not is_power or not _type_of(e).is_float:
+        return None
+    base, exponent = children(e)
+    return (base, exponent) if is_same_in_call(exponent) else None
 
 
 def _half_operands(e: syntax.Cast) -> tuple[Value, Value] | None:
