@@ -48,7 +48,8 @@ def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
     read = [subscript for access in statement.reads for subscript in access.subscripts]
     for position in {p for subscript in read for p in _last_of_several(subscript)} - written:
         moving = [subscript for subscript in read if position in polyhedra.used_iterators(subscript)]
-        if all(s.plain_is_equal(moving[0]) for s in moving) and _is_shift(moving[0], position, statement):
+        same = all(subscript.plain_is_equal(moving[0]) for subscript in moving)
+        if same and _is_shift(moving[0], position, statement) and _has_no_blocks(moving[0]):
             shifted[position] = moving[0]
     return polyhedra.inverse_of_shifts(statement.domain, shifted) if shifted else None
 
@@ -62,6 +63,13 @@ def _is_shift(subscript: isl.PwAff, position: int, statement: Statement) -> bool
     """Returns whether a subscript is the iterator at `position` plus what does not have that iterator, also not in a quotient."""
     rest = subscript.sub(polyhedra.dimension(statement.domain, position).to_pw_aff())
     return subscript.n_piece() == 1 and position not in polyhedra.used_iterators(rest)
+
+
+def _has_no_blocks(subscript: isl.PwAff) -> bool:
+    """Returns whether no iterator moves a subscript by several elements, as that over blocks does in A[1024 * b + i]: of the sum over a
+    block, b would be no loop of its own but i // 1024.
+    """
+    return all({-1, 0, 1}.issuperset(piece) for piece in polyhedra.iterator_coefficients(subscript))
 
 
 def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:

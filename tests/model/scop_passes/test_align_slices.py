@@ -35,6 +35,17 @@ def windows(B, A, n):
             B[t + i, 3 * t] += A[t + 2 * i, i]
 
 
+def sums_of_slices(B, A):
+    for k in range(B.shape[0]):
+        B[k] = A[k + 1 :].sum()
+
+
+def sums_of_blocks(B, A):
+    for b in range(B.shape[0]):
+        for i in range(8):
+            B[b] += A[8 * b + i]
+
+
 def everywhere(B, A):
     B[1:-1] = A[2:] + A[:-2]
 
@@ -86,3 +97,18 @@ def test_a_remainder_is_no_shift_of_the_iterator_in_it():
     polyml.kernel(turning)(found, 7)
     turning(wanted, 7)
     assert np.array_equal(found, wanted)
+
+
+def test_a_sum_over_a_slice_counts_from_the_beginning_and_one_over_a_block_in_the_block():
+    scop = modelled(sums_of_slices, np.ones(6), np.ones(8))
+    assert rebase(scop) is not scop
+    scop = modelled(sums_of_blocks, np.ones(6), np.ones(48))
+    assert rebase(scop) is scop
+
+
+def test_a_search_for_a_place_has_lanes():
+    def place(A):
+        return np.argmin(A)
+
+    code = str(polyml.kernel(place, threads=1).inspect_ast("f64[:]"))
+    assert "minimum" in code and "// 1024)] = minimum" not in code and "vectors of" in code.partition("minimum")[0]
