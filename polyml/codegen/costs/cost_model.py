@@ -79,7 +79,8 @@ class CostModel:
         jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
         self._counts = AccessCounts(nest, self.accesses, context.unit_dims, context.phases, jump)
         self._arithmetic: list[tuple[PricedOperation, frozenset[int], float]] = []
-        self._weights = [self.weight(access.access.inner) for access in self.accesses]
+        again = _loaded_before(self.accesses)
+        self._weights = [0.0 if k in again else self.weight(access.access.inner) for k, access in enumerate(self.accesses)]
         self._depth = max([1.0, *(self.weight(inner) for _, _, inner in nest.statements())])
         self._innermost: dict[int | None, Innermost] = {}
         wide = context.vector_bytes > 32
@@ -298,3 +299,15 @@ class CostModel:
                 latency = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs)
             total += latency * self.weight(inner)
         return total
+
+
+def _loaded_before(accesses: Sequence[AccessStrides]) -> frozenset[int]:
+    """Returns which accesses, by position, are reads of an element that a statement before has loaded in the same iteration, where all
+    statements of a nest add up single numbers, so that nothing is stored in between.
+    """
+    if not all(a.access.accumulates and all(move.is_invariant for move in a.strides) for a in accesses if a.access.writes):
+        return frozenset()
+    first: dict[object, int] = {}
+    for position, each in enumerate(accesses):
+        first.setdefault((each.array, each.access.subscripts, each.access.inner), position)
+    return frozenset(range(len(accesses))) - frozenset(first.values())

@@ -11,13 +11,14 @@ compute_with (Halide). Fusion that costs parallelism is left to `traffic_fusion`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
+from polyml.schedule.affine.fused_nests import is_flat
 from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.loop_roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
@@ -28,25 +29,30 @@ from polyml.schedule.tree.text import Tree
 DEEP = 3  # members of a band that may be tiled
 
 
-def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everything: bool = False) -> isl.Schedule:
+def fuse(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, sums: Collection[str] = (), everything: bool = False
+) -> isl.Schedule:
     """Returns the schedule with neighbouring nests fused where that pays, or with `everything` wherever it is legal.
 
     The result is legal if the schedule is.
+
+    sums: the statements that are updates of reductions, whose order is free.
     """
     tree = nodes.tree_of(schedule)
-    fused = _fused(tree, _FusionCriteria(scop, dependences, everything))
+    fused = _fused(tree, _FusionCriteria(scop, dependences, frozenset(sums), everything))
     return schedule if fused is tree else nodes.schedule(fused)
 
 
 class _FusionCriteria:
     """The conditions under which two groups of statements, children of a sequence, are fused; answers are remembered.
 
+    sums: the statements that are updates of reductions.
     everything: whether groups are fused wherever it is legal.
     separate: pairs of groups that are known not to be fused: the filters of both, and whether other groups are between the two.
     """
 
-    def __init__(self, scop: Scop, dependences: Dependences, everything: bool):
-        self._scop, self._dependences, self.everything = scop, dependences, everything
+    def __init__(self, scop: Scop, dependences: Dependences, sums: frozenset[str], everything: bool):
+        self._scop, self._dependences, self._sums, self.everything = scop, dependences, sums, everything
         self.separate: set[tuple[str, str, bool]] = set()
         self._known: dict[tuple[str, str], isl.UnionMap] = {}
         self._named: dict[str, frozenset[str]] = {}
@@ -105,6 +111,14 @@ class _FusionCriteria:
     def is_contraction(self, group: Tree) -> bool:
         """Returns whether some statement of the group may be a contraction."""
         return any(may_be_contraction(self._scop.statements[name]) for name in self._group(group)[1])
+
+    def are_sums(self, *groups: Tree) -> bool:
+        """Returns whether all groups are single loops of reductions, as sums over one vector are, which lanes may share."""
+        for group in groups:
+            band = group.get("child", {})
+            if "schedule" not in band or _first_is_parallel(band) or len(members_of(band)) > 1 or not is_flat(band.get("child")):
+                return False
+        return all(self._sums.issuperset(self._group(group)[1]) for group in groups)
 
     def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Returns whether the member takes the same values for both groups, at sizes for which both have instances."""
@@ -207,15 +221,36 @@ def _with_child(merged: list[Tree], child: Tree, criteria: _FusionCriteria) -> l
         pair = merged[k]["filter"], child["filter"], bool(passed)
         if pair in criteria.separate or not criteria.may_share(merged[k], child):
             continue
-        rises = all(criteria.independent(child, other) for other in passed)
-        if not rises and not all(criteria.independent(merged[k], other) for other in passed):
+        order = _around(merged[k], passed, child, criteria)
+        if order is None:
             continue
         joined = _join(merged[k], child, criteria, passes=bool(passed))
         if joined is None:
             criteria.separate.add(pair)
         else:
-            return [*merged[:k], joined, *passed] if rises else [*merged[:k], *passed, joined]
+            before, behind = order
+            return [*merged[:k], *before, joined, *behind]
     return [*merged, child]
+
+
+def _around(first: Tree, passed: list[Tree], child: Tree, criteria: _FusionCriteria) -> tuple[list[Tree], list[Tree]] | None:
+    """Returns which of the children between two run before both and which behind, where the two become one; None where neither order
+    keeps the dependences.
+
+    passed: the children between `first` and `child`.
+    """
+    if all(criteria.independent(child, other) for other in passed):
+        return [], passed
+    if all(criteria.independent(first, other) for other in passed):
+        return passed, []
+    if not criteria.are_sums(first, child):
+        return None
+    before: list[Tree] = []
+    behind: list[Tree] = []
+    for other in passed:
+        needs_first = not all(criteria.independent(other, earlier) for earlier in (first, *behind))
+        (behind if needs_first else before).append(other)
+    return (before, behind) if all(criteria.independent(child, other) for other in behind) else None
 
 
 def _join(first: Tree, second: Tree, criteria: _FusionCriteria, passes: bool) -> Tree | None:
@@ -254,11 +289,14 @@ def _pays(first: Tree, second: Tree, shared: isl.MultiUnionPwAff, criteria: _Fus
     """Returns whether fusing two groups along their first loops pays.
 
     Both groups must be `joinable`, access the same elements in one iteration of the fused loop, and leave that loop parallel. Two
-    contractions are never fused, as each gets blocks of its own.
+    contractions are never fused, as each gets blocks of its own. Sums over the same vectors, which are not parallel, share a loop
+    where none needs the other.
 
     shared: the first loop of both groups.
     passes: whether one group is moved past others that stand between the two; the loop must then have the same range for both.
     """
+    if criteria.are_sums(first, second) and criteria.independent(first, second):
+        return criteria.share_data(first, second, shared) and criteria.same_range(first, second, shared)
     if not criteria.joinable(first, first["child"]) or not criteria.joinable(second, second["child"]):
         return False
     if criteria.is_contraction(first) and criteria.is_contraction(second):

@@ -57,7 +57,7 @@ def affine_schedule(
     if fusion == "model":
         form, found = apply(join_passes, form, scop, dependences, setting, sizes)
         notes += found
-    form = apply(fuse, form, scop, dependences, everything=fusion == "max")
+    form = apply(fuse, form, scop, dependences, () if setting is None else setting.reductions, everything=fusion == "max")
     return apply(shift, form, scop, dependences), notes
 
 

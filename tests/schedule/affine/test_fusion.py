@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+import polyml
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.pipeline.stages import extract
 from polyml.polyhedra import budget
@@ -84,6 +86,33 @@ def many(A, B):
             s = A[i, j]
 
 
+def sums(x, y, z):
+    """Sums of x and y, of which a number in between needs some, and sums of z, of which one needs that number."""
+    xx = yy = xy = zz = 0.0
+    for i in range(x.shape[0]):
+        xx += x[i] * x[i]
+    for i in range(x.shape[0]):
+        yy += y[i] * y[i]
+    scale = 1.0 / (xx * yy + 1.0)
+    for i in range(x.shape[0]):
+        xy += x[i] * y[i]
+    for i in range(z.shape[0]):
+        zz += z[i]
+    rest = 0.0
+    for i in range(z.shape[0]):
+        rest += z[i] * scale
+    return xx, yy, xy, zz, rest
+
+
+def sum_beside_a_recurrence(x, y):
+    total = 0.0
+    for i in range(1, x.shape[0]):
+        total += x[i]
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] * y[i] + x[i]
+    return total
+
+
 MATRIX, VECTOR = np.zeros((5, 7)), np.zeros(5)
 
 
@@ -120,3 +149,36 @@ def test_many_nests_are_decided_about_with_few_operations():
         tree = fuse(apart, scop, found)
     check_legal(tree, scop, found)
     assert len(nests(apart)) == 12 and len(nests(tree)) == 3
+
+
+def shared(function, *arguments):
+    """The statements in loops, by loop, where updates of reductions may share one."""
+    scop, found = modelled(function, *arguments)
+    tree = fuse(affine_schedule(scop, found, "no")[0], scop, found, reductions(scop, "reassociate"))
+    check_legal(tree, scop, found)
+    loops = {name for name, statement in scop.statements.items() if statement.iterators}
+    return sorted(sorted(loops & set(nest)) for nest in nests(tree) if loops & set(nest))
+
+
+def test_sums_over_the_same_vector_share_a_loop_past_what_is_between():
+    nest = shared(sums, VECTOR, VECTOR, VECTOR)
+    assert sorted(map(len, nest)) == [2, 3], nest  # those of z, of which one needs a number in between, and the others
+    assert shared(sum_beside_a_recurrence, VECTOR, VECTOR) == [["S1"], ["S2"]]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_sums_in_one_loop_are_those_of_python(dtype, fp, threads):
+    for function in (sums, sum_beside_a_recurrence):
+        compiled = polyml.kernel(function, cache=False, fallback="error", fp=fp, threads=threads)
+        for size in (2, 5, 3000):
+            vectors = [
+                np.random.default_rng(size).integers(-1, 2, size).astype(dtype) for _ in range(function.__code__.co_argcount)
+            ]
+            own = [vector.copy() for vector in vectors]
+            with np.errstate(all="ignore"):
+                found, wanted = compiled(*vectors), function(*own)
+            np.testing.assert_allclose(
+                np.asarray(found, float), np.asarray(wanted, float), rtol=1e-4 if dtype == np.float32 else 1e-12
+            )
