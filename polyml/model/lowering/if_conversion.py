@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from polyml.dtypes import DType
 from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import statements
 from polyml.model.core.nest import Assign, Read, Truth, Value, map_leaves
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Condition
+
+_CHEAP = ("abs", "fabs", "isinf", "isnan", "isfinite", "minimum", "maximum", "sqrt")
 
 
 def joined(
@@ -65,6 +68,36 @@ def zero(dtype: DType) -> syntax.Const:
 def reads(value: Value, scalar: str) -> bool:
     """Returns whether a value is made of a scalar, as the new value of a sum is of the old one."""
     return any(isinstance(node, Read) and node.array == scalar for node in traversal.nodes(value))
+
+
+def chooses_numbers(formula: Condition, stmt: syntax.If, iterators: Collection[str]) -> bool:
+    """Returns whether an `if` chooses one of several numbers, by arguments and sizes alone: under a condition on data it is a select, so
+    that what becomes of the numbers is one expression in each iteration. Its branches assign numbers that are made of numbers at little
+    cost, without elements, which only one of them may have.
+
+    formula: its condition
+    iterators: those of the loops around it
+    """
+    if not formula.names.isdisjoint(iterators):
+        return False
+    for inner in statements((*stmt.then, *stmt.orelse)):
+        if (
+            not isinstance(inner, (syntax.Assign, syntax.If))
+            or isinstance(inner, syntax.Assign)
+            and not isinstance(inner.target, syntax.Name)
+        ):
+            return False
+        parts = (node for expr in traversal.accessed(inner) for node in traversal.nodes(expr))
+        if any(isinstance(node, syntax.Subscript) or not _is_cheap(node) for node in parts):
+            return False
+    return True
+
+
+def _is_cheap(node: syntax.Expr) -> bool:
+    """Returns whether an operation takes few instructions, and raises nothing."""
+    if isinstance(node, syntax.Call):
+        return node.function in _CHEAP
+    return not (isinstance(node, syntax.Binary) and node.op in ("**", "//", "%"))
 
 
 def leading_truths(test: Value) -> tuple[Condition | None, Value, str]:

@@ -19,7 +19,7 @@ from polyml.model.index_arrays.assumed import known_facts
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
 from polyml.model.lowering.declarations import Declarations
-from polyml.model.lowering.if_conversion import joined, leading_truths, reads, select, zero
+from polyml.model.lowering.if_conversion import chooses_numbers, joined, leading_truths, reads, select, zero
 from polyml.model.lowering.private_numbers import branch_locals, sunk
 from polyml.model.lowering.regions.ended_loops import EndedLoop, ended_loop
 from polyml.model.lowering.regions.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, mentions, region
@@ -336,6 +336,8 @@ class _NestBuilder:
         """Returns the nodes of an `if`: guards for an affine condition, selects for one on data, both for `affine and data`."""
         test = self._values.truth(stmt.condition)
         if isinstance(test, Truth):
+            if scope.predicate is not None and chooses_numbers(test.formula, stmt, scope.iterators):
+                return self._data_if(explicit(test.formula, BOOL), stmt, scope)
             if self._has_few_quotients(test.formula):
                 passed = self._raised(test.formula, stmt) if scope.predicate is None else None
                 return self._affine_if(test.formula, passed or stmt, scope)
@@ -344,6 +346,8 @@ class _NestBuilder:
         first, rest, op = leading_truths(test)
         branch = stmt.orelse if op == "and" else stmt.then  # the one that the affine part of the condition decides alone
         if first is None or not self._has_few_quotients(first) or _count(branch) > _COPIED_STATEMENTS:
+            return self._data_if(test, stmt, scope)
+        if scope.predicate is not None and chooses_numbers(first, stmt, scope.iterators):
             return self._data_if(test, stmt, scope)
         before = dict(self._values.env)
         inside = first if op == "and" else af.negate(first)
@@ -368,12 +372,9 @@ class _NestBuilder:
     def _count_condition(self, condition: syntax.Expr) -> None:
         self._conditions += 1
         if self._conditions > CONDITIONS:
-            raise NotAffineError(
-                f"there are more than {CONDITIONS} conditions with // or % beside others",
-                loc=condition.loc,
-                notes=["write them as a table: an array of what each remainder selects"],
-                code="PML-F030",
-            )
+            what = f"there are more than {CONDITIONS} conditions with // or % beside others"
+            notes = ["write them as a table: an array of what each remainder selects"]
+            raise NotAffineError(what, loc=condition.loc, notes=notes, code="PML-F030")
 
     def _has_few_quotients(self, formula: Condition) -> bool:
         """Returns whether an affine condition, with those around it, has so few divisions and remainders that isl can handle them.
@@ -436,12 +437,8 @@ class _NestBuilder:
             raise NotAffineError("the size of an array depends on data", loc=stmt.loc, code="PML-F030")
         shape = tuple(self._values.size(extent, scope.iterators) for extent in stmt.extents)
         if scope.predicate is not None and stmt.name in self._returned:
-            raise NotAffineError(
-                f"the allocation of `{stmt.name}` depends on data",
-                loc=stmt.loc,
-                notes=["allocate before the `if`"],
-                code="PML-F030",
-            )
+            what, notes = f"the allocation of `{stmt.name}` depends on data", ["allocate before the `if`"]
+            raise NotAffineError(what, loc=stmt.loc, notes=notes, code="PML-F030")
         role = Role.RESULT if stmt.name in self._returned else Role.LOCAL
         conditional = self._depth > 0 or scope.predicate is not None
         name = self._declared.allocate(stmt, shape, role, conditional=conditional)
