@@ -132,12 +132,13 @@ def has_loops(statement: Statement) -> bool:
 
 def has_nest_in_loop(statement: Statement) -> bool:
     """Returns whether a region without loops around it runs nested affine loops again and again, as a `while` around sweeps over a
-    grid does. By themselves such loops have tiles, vectors and threads, which a region has not.
+    grid does. By themselves such loops have tiles, vectors and threads, which a region has not. Nests whose bounds change from one
+    run to the next, as in a factorization, shrink, so that calls of their own would cost more.
     """
     if statement.region is None or statement.iterators:
         return False
     loops = (s for s in statements(statement.region.body) if isinstance(s, (syntax.For, syntax.While)))
-    return any(_is_affine_nest(inner) for loop in loops for inner in statements(loop.body))
+    return any(_is_affine_nest(inner) and _stays(inner, loop) for loop in loops for inner in statements(loop.body))
 
 
 def pays_tiles(scop: Scop) -> bool:
@@ -183,6 +184,14 @@ def _is_affine_nest(stmt: Stmt) -> bool:
         if any(isinstance(node, syntax.Subscript) for each in (*bounds, *indices) for node in traversal.nodes(each)):
             return False
     return True
+
+
+def _stays(nest: Stmt, loop: syntax.For | syntax.While) -> bool:
+    """Returns whether the bounds of a nest are the same whenever a loop around it runs it."""
+    own = {s.var: tuple(traversal.expressions(s)) for s in statements((nest,)) if isinstance(s, syntax.For)}
+    bounds = {n.name for each in own.values() for e in each for n in traversal.nodes(e) if isinstance(n, syntax.Name)}
+    around = {s.var for s in statements((loop,)) if isinstance(s, syntax.For)} - own.keys()
+    return bounds.isdisjoint(around.union(*map(_assigned, statements(loop.body))))
 
 
 class _RegionBuilder:

@@ -131,6 +131,24 @@ def sweeps_over_one_loop(A, n):
         n -= 1
 
 
+def below_a_diagonal(A, n):
+    for k in range(n):
+        if A[k, k] == 0.0:
+            break
+        for i in range(k + 1, n):
+            for j in range(k + 1, n):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+def from_a_moving_start(A, n):
+    start = 0
+    while A[start, start] > 0.0:
+        for i in range(start, A.shape[0]):
+            for j in range(A.shape[1]):
+                A[i, j] *= 0.5
+        start += 1
+
+
 def data_in_the_nest(A, k, n):
     while n > 0:
         for i in range(k.shape[0]):
@@ -144,6 +162,8 @@ def data_in_the_nest(A, k, n):
     [
         (sweeps, (MATRIX, INT), True),
         (sweeps_over_one_loop, (VECTOR, INT), False),
+        (below_a_diagonal, (MATRIX, INT), False),
+        (from_a_moving_start, (MATRIX, INT), False),
         (data_in_the_nest, (VECTOR, INDICES, INT), False),
     ],
 )
