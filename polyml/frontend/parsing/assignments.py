@@ -59,7 +59,7 @@ class AssignmentParser:
             return (syntax.Assign(place, made, loc=loc),)
         is_pattern = any(isinstance(target, (ast.Tuple, ast.List)) for target in targets)
         result = self._parts_or_value(value, targets) if is_pattern else self.expressions.evaluated(value)
-        if isinstance(result, syntax.Const):
+        if isinstance(result, syntax.Const) and not is_pattern:
             return [syntax.Assign(self._target(t), result, loc=loc) for t in targets]
         if isinstance(result, ShapeOf):
             result = self._sizes(value, targets, result)
@@ -69,10 +69,7 @@ class AssignmentParser:
         return self._through_temporaries(stored, loc)
 
     def _parts_or_value(self, value: ast.expr, targets: Sequence[ast.expr]) -> Value:
-        """Returns what is unpacked: the parts of a tuple, or of a list that is written out.
-
-        Raises LanguageError for any other value.
-        """
+        """Returns what is unpacked: the parts of a tuple, or of a list that is written out, or an array."""
         counts = {len(target.elts) for target in targets if isinstance(target, (ast.Tuple, ast.List))}
         places = array_tuples.places(self.expressions, value, min(counts))
         if places is not None:
@@ -80,13 +77,8 @@ class AssignmentParser:
         known = MISSING if isinstance(value, (ast.Tuple, ast.List)) else self.expressions.constant(value)
         if isinstance(known, tuple):
             return tuple(self.expressions.number(value, part) for part in known)
-        found = self.expressions.evaluated(
-            ast.copy_location(ast.Tuple(value.elts), value) if isinstance(value, ast.List) else value
-        )
-        if not isinstance(found, SEQUENCES):
-            accepted = "`a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple"
-            raise self.expressions.error(value, "this cannot be unpacked", accepted)
-        return found
+        written = ast.copy_location(ast.Tuple(value.elts), value) if isinstance(value, ast.List) else value
+        return self.expressions.evaluated(written)
 
     def _sizes(self, value: ast.expr, targets: Sequence[ast.expr], shape: ShapeOf) -> Value:
         """Returns what targets get of the shape of an array: all sizes, where the target has a name for each, else the shape."""
@@ -112,6 +104,9 @@ class AssignmentParser:
         node: the expression that has the value
         """
         if isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, syntax.Expr):
+                before, value = array_tuples.rows(self.expressions, node, value, len(target.elts))
+                self.expressions.before += before
             if not isinstance(value, tuple):
                 raise self.expressions.error(node, "this cannot be unpacked", "a tuple for each tuple of targets")
             if len(value) != len(target.elts):

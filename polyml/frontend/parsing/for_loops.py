@@ -19,6 +19,7 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.functions.inner_functions import is_read_inside
 from polyml.frontend.parsing.jumps import Jumps
+from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.growing import GrowingLists
 from polyml.frontend.parsing.sequences.iterables import ITERABLES, Elements, IterableParser
 from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value
@@ -254,8 +255,11 @@ class ForLoopParser:
         """Returns the assignments of an element to a loop's target, which may be a tuple of targets."""
         if isinstance(value, ShapeOf):
             raise self._expressions.not_affine(target, "a loop over shapes", ITERABLES, "PML-F008")
-        if not isinstance(value, tuple) and isinstance(target, (ast.Tuple, ast.List)):
-            raise self._expressions.not_affine(target, "an element of an array that is unpacked", ITERABLES, "PML-F008")
+        if isinstance(value, ListOf) and isinstance(target, (ast.Tuple, ast.List)):
+            raise self._expressions.not_affine(target, "a list that is unpacked", ITERABLES, "PML-F008")
+        if isinstance(value, syntax.Expr) and isinstance(target, (ast.Tuple, ast.List)):
+            before, parts = array_tuples.rows(self._expressions, target, value, len(target.elts))
+            return [*before, *self.bind(target, parts, loc)]
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple) and len(target.elts) == len(value):
             return [made for each, part in zip(target.elts, value) for made in self.bind(each, part, loc)]
         if not isinstance(value, (tuple, ListOf)):

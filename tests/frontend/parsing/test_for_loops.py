@@ -283,7 +283,7 @@ def over_a_number(A):
 
 
 def pairs_of_elements(A):
-    for a, b in A:
+    for a, *b in A:
         A[0] = a
 
 

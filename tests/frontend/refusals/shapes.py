@@ -66,14 +66,14 @@ kernel.py:2:5: error: cannot assign to `A.flag` in a kernel
         "unpack",
         """
 def f(A, B):
-    a, b = B
+    a, b = 5
 """,
         LanguageError,
         """
 kernel.py:2:12: error: this cannot be unpacked
-          a, b = B
+          a, b = 5
                  ^
-  note: accepted: `a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple
+  note: accepted: `a, b = x, y`, `n, m = A.shape`, an array, and a function that returns a tuple
 """,
     ),
     Case(

@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions that return tuples of arrays: each part becomes a function of its own, of operands that are computed once.
+"""Arrays that are unpacked, and calls of NumPy's functions that return tuples of arrays: each part becomes a function of its own.
 
 i, j = np.nonzero(A)     ->     i = nonzero(A, axis=0, ndim=2); j = nonzero(A, axis=1, ndim=2)
 """
@@ -32,6 +32,19 @@ def place(parser: CallParser, node: ast.expr, index: ast.expr) -> syntax.Expr | 
     if type(axis) is not int:
         raise parser.not_affine(node, "a part of np.nonzero whose number is not a constant", "`np.nonzero(A)[0]`", "PML-F006")
     return _place(parser, node, parser.expr(operand), (("axis", axis),))
+
+
+def rows(parser: CallParser, node: ast.expr, value: syntax.Expr, count: int) -> tuple[list[syntax.Stmt], tuple[syntax.Expr, ...]]:
+    """Returns the elements or rows of an array that is unpacked into `count` names, behind statements that require that it has so many."""
+    if isinstance(value, syntax.Const):
+        accepted = "`a, b = x, y`, `n, m = A.shape`, an array, and a function that returns a tuple"
+        raise parser.error(node, "this cannot be unpacked", accepted)
+    loc = parser.text.loc(node)
+    array = value if isinstance(value, syntax.Name) else syntax.Name(parser.fresh("_part"), loc=value.loc)
+    made: list[syntax.Stmt] = [] if array is value else [syntax.Assign(array, value, loc=value.loc)]
+    same = syntax.Compare("==", syntax.Shape(array.name, 0, loc=loc), syntax.Const(count, loc=loc), loc=loc)
+    made.append(syntax.Require(same, "an array that is unpacked into another number of names", loc=loc))
+    return made, tuple(syntax.Subscript(array.name, (syntax.Const(k, loc=loc),), loc=loc) for k in range(count))
 
 
 def mask(parser: CallParser, node: ast.expr) -> syntax.Expr | None:

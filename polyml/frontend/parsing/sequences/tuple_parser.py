@@ -39,10 +39,7 @@ class TupleParser(CallParser):
         """Returns the parts of a tuple, a shape or a list; None for an expression that is none, or the call of a function."""
         match node:
             case ast.Tuple(elts=elements):
-                for each in elements:
-                    if isinstance(each, ast.Starred):
-                        raise self.not_affine(each, "unpacking with * in a tuple", "each part written out")
-                return tuple(map(self.evaluated, elements))
+                return tuple(part for each in elements for part in self._parts_in_tuple(each))
             case ast.Name(id=name) if name in self.tuples and self.is_local(node):
                 found = self.tuples[name]
                 return found if isinstance(found, SEQUENCES) else None
@@ -56,6 +53,15 @@ class TupleParser(CallParser):
                 part = self.part_of_tuple(node)
                 return part if isinstance(part, SEQUENCES) else None
         return None
+
+    def _parts_in_tuple(self, node: ast.expr) -> tuple[Value, ...]:
+        """Returns the parts of a tuple for one that is written: the part itself, or those of a tuple with a star."""
+        if not isinstance(node, ast.Starred):
+            return (self.evaluated(node),)
+        found = self.evaluated(node.value)
+        if not isinstance(found, tuple):
+            raise self.not_affine(node, "unpacking with * of other than a tuple", "each part written out")
+        return found
 
     def _joined(self, left: ast.expr, right: ast.expr) -> tuple[Value, ...] | None:
         """Returns the parts of the sum of two tuples; None where the operands are something else."""
