@@ -267,7 +267,28 @@ def recursive(w: Writer) -> None:
         result(w, "real", total)
 
 
+def gridded(w: Writer) -> None:
+    """Writes grids, ranges of floats, and rows that are unpacked."""
+    i, made = w.counter(), w.fresh("grid", "points")
+    form = w.rng.randrange(4)
+    if form == 0:
+        rows, columns = w.fresh("I", "Y"), w.fresh("J", "X")
+        grid = w.pick(f"np.mgrid[0:n, 0:{w.rng.randint(1, 3)}]", "np.indices((n, 2))", "np.ogrid[0:n, -1:1:3j]")
+        w.emit(f"{rows}, {columns} = {grid}", f"{made} = {rows} * 2 {w.pick('+', '-', '*')} {columns}")
+    elif form == 1:
+        w.emit(f"{made} = np.arange({w.pick('0.5', '0', '-1.0')}, n, {w.pick('0.5', '0.75', '2')})")
+    elif form == 2:
+        w.emit(f"{made} = np.arange({w.array('counts')}.sum()) {w.pick('* 2', '+ 0.5', '')}")
+    else:
+        (A, _), x, y = w.matrix(), w.fresh("first"), w.fresh("second")
+        with w.block(f"for {i} in range(n):", rows=i, loops=i):
+            w.emit(f"{x}, {y} = {A}[{i}, :2]")
+            w.emit(f"{w.array('reals', is_new=True)}[{i}] {w.pick('=', '+=')} {x} {w.pick('*', '-')} {y}")
+        return
+    result(w, "array", made)
+
+
 ARRAY_IDIOMS = (
     listed, listed, written_array, function_inside, function_inside, tuples, tuples, selected, selected, selected, ordered, ordered, reduced,
-    sparse_matrix, viewed, viewed, recursive, recursive, recursive,
+    sparse_matrix, gridded, gridded, viewed, viewed, recursive, recursive, recursive,
 )  # fmt: skip

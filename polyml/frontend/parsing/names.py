@@ -42,6 +42,7 @@ _CODES = {
     **dict.fromkeys((ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.NamedExpr), "PML-F007"),
     ast.Call: "PML-F010", ast.Attribute: "PML-F011", ast.Name: "PML-F012", ast.Expr: "PML-F013",
 }  # fmt: skip
+_GRIDS = (type(np.mgrid), type(np.ogrid))
 
 
 class NameLookup:
@@ -68,13 +69,14 @@ class NameLookup:
         self.bound: set[str] = {each.arg for each in parameters(text.tree.args)}
         self.taken = taken
 
-    def inside(self, function: InnerFunction) -> None:
-        """Makes these the names that a function inside a kernel sees: its own, and what those around it stand for now."""
+    def inside(self, function: InnerFunction) -> frozenset[str]:
+        """Makes these the names that a function inside a kernel sees: its own, which are returned, and what those around stand for now."""
         own, around = function.own_names, function.around
         self.scope, self.locals = around.scope, own | around.locals
         self.renamed = {name: other for name, other in around.renamed.items() if name not in own}
         self.known = {name: value for name, value in around.known.items() if name not in own}
         self.tuples = {name: value for name, value in around.tuples.items() if name not in own}
+        return own
 
     def value(self, node: ast.expr) -> object:
         """Returns the object that a name from outside the kernel, or an attribute of a module, stands for; for a lambda the function.
@@ -251,7 +253,7 @@ def inlined_function(value: object) -> FunctionType | InnerFunction | None:
     if isinstance(value, FunctionType) and value in marks.FUNCTIONS.values():
         return None
     text = numbers.TEXTS.get(value) if isinstance(value, BuiltinFunctionType) else None
-    text = texts.TEXTS.get(value) if text is None and is_library(value) else text
+    text = texts.TEXTS.get(value) if text is None and (is_library(value) or isinstance(value, _GRIDS)) else text
     found = python_function(value) if text is None else text
     return cast(FunctionType, IN_LOOPS[found]) if isinstance(found, FunctionType) and found in IN_LOOPS else found
 

@@ -43,7 +43,7 @@ from polyml.frontend.parsing.functions.inner_functions import InnerFunction, par
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
-from polyml.frontend.parsing.sequences import results
+from polyml.frontend.parsing.sequences import grid_subscripts, results
 from polyml.frontend.parsing.sequences.growing import GrowingLists
 from polyml.frontend.parsing.sequences.list_uses import is_evaluated_first
 from polyml.frontend.parsing.sequences.lists import ListParser
@@ -133,9 +133,8 @@ class _FunctionParser:
         self.expressions: ExpressionParser = ExpressionParser(
             python, self._text, caller.expressions.taken if caller else taken, self._inlined, self._allocated, self._reduced
         )
-        if inner:
-            self.expressions.inside(inner)
-        own = inner.own_names if inner else self.expressions.locals
+        own = self.expressions.inside(inner) if inner else self.expressions.locals
+        self.expressions.text = replace(self._text, tree=grid_subscripts.as_calls(self.expressions, self._text.tree))
         added, self._not_replaced = self_calls.replaced(self.expressions, function, own)
         self._text, self._own_names, self._locals = self.expressions.text, own | added, self._locals | added
         self._attributes = values.keys()

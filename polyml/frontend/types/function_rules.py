@@ -81,6 +81,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         integers = tuple(converted(each, PYINT) for each in args)
         counted = dataclasses.replace(expr, args=integers, dtype=PYINT)
         return TypedValue(counted if len(args) > 1 else integers[0], of_type(PYINT))
+    if expr.function == "of_range":
+        return _of_range(expr, *args)
     if expr.function in ("intp", "double", "float64"):
         return _safe(expr, args[0])
     if expr.function == "inexact":
@@ -118,6 +120,16 @@ def _to_decimals(expr: syntax.Call, operand: TypedValue) -> TypedValue:
     scaled = syntax.Binary(first, converted(operand, dtype), scale, dtype=dtype, loc=expr.loc)
     whole = syntax.Call("rint", (scaled,), dtype=dtype, loc=expr.loc)
     return TypedValue(syntax.Binary(last, whole, scale, dtype=dtype, loc=expr.loc), of_type(dtype))
+
+
+def _of_range(expr: syntax.Call, operand: TypedValue, stop: TypedValue) -> TypedValue:
+    """Returns an element of np.arange, of NumPy's type. Raises NotAffineError for numbers of which it makes elements of other types."""
+    kinds = {*operand.types, *stop.types}
+    to = I64 if kinds <= {I64, PYINT} else F64 if kinds <= {F64, PYFLOAT, I64, PYINT} else None
+    if to is None or len(operand.types) > 1 or len(stop.types) > 1:
+        notes = ["polyml compiles: ints and floats of Python, int64 and float64"]
+        raise NotAffineError(f"a range of {operand} up to {stop}", loc=expr.loc, notes=notes)
+    return TypedValue(converted(TypedValue(operand.expr, of_type(operand.dtype)), to), of_type(to))
 
 
 def _safe(expr: syntax.Call, operand: TypedValue) -> TypedValue:

@@ -9,6 +9,7 @@ from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
 from polyml.frontend import syntax
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+from polyml.frontend.arrays.selecting.ranges import computed_range
 from polyml.frontend.arrays.sequences import written
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis, strided
 from polyml.frontend.arrays.views import Elements, Point, require_equal, with_axis
@@ -20,16 +21,11 @@ ZERO, ONE = syntax.Const(0), syntax.Const(1)
 
 
 def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
-    """Returns the array that np.arange makes of integers.
-
-    Raises NotAffineError where an argument may not be an integer, or the step is not a constant.
-    """
-    if not all(builder.is_integer(arg) for arg in args):
-        raise NotAffineError("np.arange of what may not be integers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
+    """Returns the array that np.arange makes: here that of integers with a constant step."""
     start, stop = (args[0], args[1]) if len(args) > 1 else (ZERO, args[0])
     step = args[2] if len(args) > 2 else ONE
-    if not isinstance(step, syntax.Const) or step.value == 0:
-        raise NotAffineError("np.arange with a step that is not known", loc=loc, notes=["polyml compiles: a constant step"])
+    if not all(map(builder.is_integer, (start, stop, step))) or not isinstance(step, syntax.Const) or step.value == 0:
+        return computed_range(builder, start, stop, step, options.get("dtype"), loc)
     length = (Linear.of(stop) - Linear.of(start)) * (1 if step.value > 0 else -1)
     length = strided(length, abs(step.value))
     to = options.get("dtype") or I64

@@ -17,7 +17,7 @@ from polyml.frontend.arrays.functions import (
     sorting,
 )
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
-from polyml.frontend.arrays.selecting import counts, places
+from polyml.frontend.arrays.selecting import counts, places, ranges
 from polyml.frontend.arrays.sequences import tuples, written
 from polyml.frontend.arrays.statistics import comparisons, nans
 
@@ -32,6 +32,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **counts.FUNCTIONS,
     **nans.FUNCTIONS,
     **places.FUNCTIONS,
+    **ranges.FUNCTIONS,
     **searching.FUNCTIONS,
     **sorting.FUNCTIONS,
     **tuples.FUNCTIONS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -66,7 +67,16 @@ def is_empty_range(first: Any, last: Any) -> bool:
     return bool(first == last)
 
 
-_ALL = (is_integer, is_real, is_number, is_float64, is_wide, is_same_type, ndim, grouped, grouped_places)
+def spaced(start: Any, stop: Any, step: Any, clipped: bool) -> Any:
+    """Returns numbers from a start on, in steps, each as a multiple of the step plus the start.
+
+    clipped: whether there are none where the step leads away from the end, which is an error else
+    """
+    count = math.ceil((stop - start) / step)
+    return np.arange(max(count, 0) if clipped else np.zeros(count).shape[0]) * step + start
+
+
+_ALL = (is_integer, is_real, is_number, is_float64, is_wide, is_same_type, ndim, grouped, grouped_places, spaced)
 FUNCTIONS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (*_ALL, is_wide_range, is_empty_range)}
 OF_CONSTANTS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (is_wide_range, is_empty_range)}
 
@@ -75,4 +85,6 @@ def parameters(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the parameters of a function of this table that are arrays or numbers, and those that are constants."""
     if name in OF_CONSTANTS:
         return (), ("first", "last")
+    if name == "spaced":
+        return ("start", "stop", "step"), ("clipped",)
     return (("a", "b") if name == "is_same_type" else ("a",)), ()
