@@ -288,7 +288,26 @@ def gridded(w: Writer) -> None:
     result(w, "array", made)
 
 
+def averaged(w: Writer) -> None:
+    """Writes averages with weights, choices among arrays, powers and covariances."""
+    i, made, x, y = w.counter(), w.fresh("mean", "table"), w.array("reals"), w.array("reals")
+    form = w.rng.randrange(4)
+    if form == 0:
+        with w.block(f"for {i} in range(n):", rows=i, loops=i):
+            A, _ = w.matrix()
+            w.emit(f"{w.array('reals', is_new=True)}[{i}] = np.average({A}[{i}], weights=abs({A}[{i}]) + 1.0)")
+        return
+    if form == 1:
+        second = w.pick(f"{y} * 0.5", "2.5", w.array("real"))
+        w.emit(f"{made} = np.select([{x} > {w.array('real')}, {y} < 0], [{x}, {second}]{w.pick('', ', default=-1.0')})")
+    elif form == 2:
+        w.emit(f"{made} = np.vander({x}, {w.rng.randint(0, 4)}{w.pick('', ', increasing=True')})")
+    else:
+        w.emit(f"{made} = np.{w.pick('cov', 'corrcoef')}({x}, {y} * {x})")
+    result(w, "array", made)
+
+
 ARRAY_IDIOMS = (
     listed, listed, written_array, function_inside, function_inside, tuples, tuples, selected, selected, selected, ordered, ordered, reduced,
-    sparse_matrix, gridded, gridded, viewed, viewed, recursive, recursive, recursive,
+    sparse_matrix, gridded, gridded, averaged, viewed, viewed, recursive, recursive, recursive,
 )  # fmt: skip

@@ -58,7 +58,6 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("array_equal", ("a1", "a2"), ("equal_nan",))
     yield Signature("count_nonzero", ("a",), ("axis", "keepdims"))
     yield Signature("ptp", ("a",), ("axis", "out", "keepdims"))
-    yield Signature("average", ("a",), ("axis", "weights", "returned", "keepdims"))
     for name in ("argmax", "argmin"):
         yield Signature(name, ("a",), ("axis", "out", "keepdims"))
     for name in ("cumsum", "cumprod"):

@@ -31,7 +31,7 @@ _FUNCTIONS = (
 _UFUNC_OPTIONS = (
     "out where dtype casting order subok signature initial mean weights correction".split()
 )  # arguments of ufuncs that polyml does not compile, but Python runs
-_NOT_COMPILED = ("out", "weights", "returned")
+_NOT_COMPILED = ("out",)
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         return TypedValue(counted if len(args) > 1 else integers[0], of_type(PYINT))
     if expr.function == "of_range":
         return _of_range(expr, *args)
+    if expr.function in ("choice", "default"):
+        return _choice(expr, *args)
     if expr.function in ("intp", "double", "float64"):
         return _safe(expr, args[0])
     if expr.function == "inexact":
@@ -130,6 +132,20 @@ def _of_range(expr: syntax.Call, operand: TypedValue, stop: TypedValue) -> Typed
         notes = ["polyml compiles: ints and floats of Python, int64 and float64"]
         raise NotAffineError(f"a range of {operand} up to {stop}", loc=expr.loc, notes=notes)
     return TypedValue(converted(TypedValue(operand.expr, of_type(operand.dtype)), to), of_type(to))
+
+
+def _choice(expr: syntax.Call, number: TypedValue, common: TypedValue) -> TypedValue:
+    """Returns a number among the choices of np.select, or its default, converted to the type of the others.
+
+    Raises NotAffineError for ints of Python that do not fit, which NumPy takes for int64 here: it wraps them, or raises an error.
+    """
+    to, value = common.dtype, number.expr.value if isinstance(number.expr, syntax.Const) else 0
+    is_weak = any(kind.weak for kind in number.types)
+    fits = to.kind not in "iu" or type(value) is not int or to.limits[0] <= value <= to.limits[1]
+    if is_weak and (to.kind == "u" and expr.function == "choice" or not fits):
+        notes = ["polyml compiles: ints that fit, and NumPy's numbers beside unsigned integers"]
+        raise NotAffineError(f"{number} is a choice among those of {to}", loc=expr.loc, notes=notes)
+    return TypedValue(converted(number, to), of_type(to))
 
 
 def _safe(expr: syntax.Call, operand: TypedValue) -> TypedValue:

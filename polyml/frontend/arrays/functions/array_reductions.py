@@ -169,7 +169,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "any": _reduction(False, lambda total, part: syntax.Binary("|", total, _truth(part)), "truth"),
     "all": _reduction(True, lambda total, part: syntax.Binary("&", total, _truth(part)), "truth"),
     "mean": _mean,
-    "average": _mean,
     "var": _variance(False),
     "std": _variance(True),
     "cumsum": _running(_plus, "sum"),

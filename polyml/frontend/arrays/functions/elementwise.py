@@ -10,7 +10,7 @@ from polyml.frontend import syntax
 from polyml.frontend.arrays.functions.array_operands import as_array, map_elements
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import dimensions
-from polyml.frontend.arrays.views import Elements, Point
+from polyml.frontend.arrays.views import Elements, Point, is_truth
 from polyml.frontend.elementwise_functions import ASKED, OUTER
 from polyml.frontend.library.whole_arrays import marks
 from polyml.frontend.syntax import Expr
@@ -21,6 +21,45 @@ from polyml.source import Loc
 def _where(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     made = map_elements(builder, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
     return as_array(made, loc)  # np.where of numbers is an array without dimensions
+
+
+def _select(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns the array of np.select. args: the conditions, as many choices, and the default
+
+    Each element has the type that all choices and the default have in common: that of arrays, which numbers of Python's take on.
+    """
+    count = len(args) // 2
+    numbers = [arg for arg in args[count:] if not isinstance(arg, Elements) and not isinstance(arg, syntax.Const)]
+    is_array = any(isinstance(arg, Elements) and arg.rank for arg in args)
+    has_type = len(numbers) < 2 or any(isinstance(arg, Elements) for arg in args[count:])
+    if (
+        not is_array
+        or not has_type
+        or not all(isinstance(arg, Elements) and is_truth(arg.sample, builder.truths) for arg in args[:count])
+    ):
+        known = "polyml compiles: np.select with conditions that are arrays of truth values"
+        raise NotAffineError("np.select of numbers, or of conditions that may be none", loc=loc, notes=[known])
+    order = sorted(
+        range(count, len(args)), key=lambda k: 0 if isinstance(args[k], Elements) else 1 + isinstance(args[k], syntax.Const)
+    )
+
+    def at(*parts: Expr) -> Expr:
+        common = builder.promoted([_of_any_size(parts[k]) for k in order], loc)
+        value: Expr = syntax.Call("default", (parts[-1], common), loc=loc)
+        for k in reversed(range(count)):
+            choice = parts[count + k]
+            is_number = not isinstance(args[count + k], Elements)
+            value = syntax.Call(
+                "where", (parts[k], syntax.Call("choice", (choice, common), loc=loc) if is_number else choice, value), loc=loc
+            )
+        return value
+
+    return map_elements(builder, args, at, loc)
+
+
+def _of_any_size(number: Expr) -> Expr:
+    """Returns a number of the same type, which any type of integers has where it is an int."""
+    return syntax.Const(0) if isinstance(number, syntax.Const) and type(number.value) is int else number
 
 
 def _clip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -131,6 +170,7 @@ def _of_type(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "where": _where,
+    "select": _select,
     "clip": _clip,
     "round": _round,
     "conj": conj,

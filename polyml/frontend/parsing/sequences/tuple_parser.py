@@ -10,7 +10,7 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.calls import CallParser
-from polyml.frontend.parsing.sequences import array_tuples
+from polyml.frontend.parsing.sequences import array_tuples, selected_arrays
 from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves
 
 _COMPILED = "`t[0]` and `t[1:]` of a tuple `t`, with constants"
@@ -18,6 +18,10 @@ _COMPILED = "`t[0]` and `t[1:]` of a tuple `t`, with constants"
 
 class TupleParser(CallParser):
     """A TupleParser finds the values of one function's expressions that are tuples."""
+
+    def value_of_call(self, node: ast.Call) -> syntax.Expr:
+        """Returns the expression of `syntax` for a call, also for one of lists of arrays."""
+        return selected_arrays.select(self, node) or super().value_of_call(node)
 
     def evaluated(self, node: ast.expr) -> Value:
         """Returns the value of an expression: a number or an array, or the parts of a tuple.
