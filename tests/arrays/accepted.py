@@ -199,7 +199,12 @@ _CALLS = {
     "triu_indices": ["i, j = np.triu_indices(4, k=1); return A[i, j]"],
     "tril_indices": ["i, j = np.tril_indices(n); return i, j"],
     "fill_diagonal": ["np.fill_diagonal(A, n); return A"],
-    "histogram": ["h, e = np.histogram(J, 5, (0, 4)); return h, e", "np.histogram(x, n, (0, 9))[0]", "np.histogram(x, n)[0]"],
+    "histogram": [
+        "h, e = np.histogram(J, 5, (0, 4)); return h, e",
+        "np.histogram(x, n, (0, 9))[0]",
+        "np.histogram(x, n)[0]",
+        "np.histogram(A, x[:3] * np.arange(3))[0]",
+    ],
     "percentile": ["np.percentile(A, 30, axis=1)", "np.percentile(A, 2.5, axis=0)"],
     "quantile": ["np.quantile(A, 0.25, axis=1)"],
     "digitize": ["np.digitize(A, x[:2])", "np.digitize(s, x, right=True)"],

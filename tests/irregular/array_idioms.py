@@ -289,15 +289,18 @@ def gridded(w: Writer) -> None:
 
 
 def averaged(w: Writer) -> None:
-    """Writes averages with weights, choices among arrays, powers and covariances."""
+    """Writes averages with weights, choices among arrays, powers, covariances and histograms."""
     i, made, x, y = w.counter(), w.fresh("mean", "table"), w.array("reals"), w.array("reals")
-    form = w.rng.randrange(4)
-    if form == 0:
+    form = w.rng.randrange(6)
+    if form > 3:
+        bins = w.pick(str(w.rng.randint(1, 9)), f"np.sort({y}, kind='stable')", "np.arange(-3, 4)", "np.linspace(-2, 2, 6)")
+        w.emit(f"{made} = np.histogram({w.pick(x, x, w.array('wholes'))}, {bins})[0]")
+    elif form == 0:
         with w.block(f"for {i} in range(n):", rows=i, loops=i):
             A, _ = w.matrix()
             w.emit(f"{w.array('reals', is_new=True)}[{i}] = np.average({A}[{i}], weights=abs({A}[{i}]) + 1.0)")
         return
-    if form == 1:
+    elif form == 1:
         second = w.pick(f"{y} * 0.5", "2.5", w.array("real"))
         w.emit(f"{made} = np.select([{x} > {w.array('real')}, {y} < 0], [{x}, {second}]{w.pick('', ', default=-1.0')})")
     elif form == 2:

@@ -1,57 +1,143 @@
-"""np.histogram of bins of one width in a given range. Of given edges NumPy counts faster, by sorting the elements."""
+"""np.histogram: of a number of bins of one width, and of given edges, between which a table finds the place of an element."""
 
 import numpy as np
 
 from polyml.frontend.library.requirements import required
-from polyml.frontend.library.whole_arrays.marks import is_empty_range, is_float64, is_wide, is_wide_range, ndim
+from polyml.frontend.library.whole_arrays.marks import (
+    is_empty_range,
+    is_float64,
+    is_integer,
+    is_real,
+    is_same_type,
+    is_wide,
+    is_wide_range,
+    ndim,
+)
 
 _MOST = 2**20  # bins of such a range
 _BLOCK = 65536  # how many weights NumPy adds up at a time
+_CELLS = 8  # of the table for each bin
 
 
 def histogram(a, bins=10, range=None, density=None, weights=None):
-    """Returns how many elements of a vector lie in each bin, or the sums of their weights, and the edges of the bins."""
-    required(a.ndim == 1, "np.histogram of an array with several dimensions; vectors")
-    required(is_wide(a), "np.histogram of this type; float64 and integers")
-    if range is None:
-        required(False, "np.histogram without range=, whose ends may not be finite; np.histogram(x, n, range=(a, b))")
-        return a, a
+    """Returns how many elements of an array lie in each bin, or the sums of their weights, and the edges of the bins."""
+    if a.ndim == 1:
+        values = a
     else:
-        required(ndim(bins) == 0, "np.histogram of given edges; a number of bins, with range=")
-
-        required(is_wide_range(range[0], range[1]), "np.histogram of this range; constants that are finite, not far from zero")
+        values = a.flatten()
+    if ndim(bins) == 1:
+        edges = np.asarray(bins)
+        required(weights is None, "np.histogram of given edges with weights; a number of bins, or no weights")
+        required(is_real(a) and is_real(bins), "np.histogram of complex numbers; real ones")
+        required(
+            is_same_type(a, bins) or not is_integer(a) or not is_integer(bins), "np.histogram of integers of two types; one type"
+        )
+        counts = _between(values, edges)
+        if density:
+            return counts / np.diff(edges) / counts.sum(), edges
+        else:
+            return counts, edges
+    else:
+        required(is_wide(a), "np.histogram of this type; float64 and integers")
         if bins < 1:
             raise ValueError("`bins` must be positive, when an integer")
         required(bins <= _MOST, "a histogram of more than a million bins")
-        if is_empty_range(range[0], range[1]):
-            counts, edges = _of_one_width(a, bins, range[0] - 0.5, range[1] + 0.5, weights)
+        if range is None:
+            low, high, width = _ends(values)
+            counts, edges = _of_one_width(values, bins, low, high, width, weights)
+            if weights is None:
+                if counts.sum() < a.size:
+                    raise ValueError("autodetected range of [nan, nan] is not finite")
+            else:
+                for value in values:
+                    if value != value:
+                        raise ValueError("autodetected range of [nan, nan] is not finite")
+        elif is_empty_range(range[0], range[1]):
+            counts, edges = _of_one_width(values, bins, range[0] - 0.5, range[1] + 0.5, 1.0, weights)
         else:
-            counts, edges = _of_one_width(a, bins, float(range[0]), float(range[1]), weights)
+            required(is_wide_range(range[0], range[1]), "np.histogram of this range; constants that are finite, not far from zero")
+            low = float(range[0])
+            high = float(range[1])
+            counts, edges = _of_one_width(values, bins, low, high, high - low, weights)
         if density:
             return counts / np.diff(edges) / counts.sum(), edges
         else:
             return counts, edges
 
 
-def _of_one_width(a, bins, low, high, weights):
+def _ends(values):
+    """Returns the least and the greatest element of a vector, and their distance; a half more on both sides where they are equal."""
+    low = 0.0
+    high = 1.0
+    width = 1.0
+    if values.shape[0] > 0:
+        least, most = _extremes(values)
+        low = float(least)
+        high = float(most)
+        if is_integer(values):
+            width = float(np.uint64(most) - np.uint64(least))
+        else:
+            if low == -np.inf or high == np.inf:
+                for i in range(values.shape[0]):
+                    if values[i] != values[i]:
+                        raise ValueError("autodetected range of [nan, nan] is not finite")
+                raise ValueError("autodetected range with an infinite end is not finite")
+            width = high - low
+        if least == most:
+            low -= 0.5
+            high += 0.5
+            width = high - low
+    return low, high, width
+
+
+def _extremes(values):
+    """Returns the least and the greatest element of a vector, of four parts whose elements take turns. NaN counts where it is first alone."""
+    least = values[0]
+    most = values[0]
+    a, b, c, p, q, r = least, least, least, most, most, most
+    size = values.shape[0]
+    for i in range(0, size - 3, 4):
+        least = values[i] if values[i] < least else least
+        most = values[i] if values[i] > most else most
+        a = values[i + 1] if values[i + 1] < a else a
+        p = values[i + 1] if values[i + 1] > p else p
+        b = values[i + 2] if values[i + 2] < b else b
+        q = values[i + 2] if values[i + 2] > q else q
+        c = values[i + 3] if values[i + 3] < c else c
+        r = values[i + 3] if values[i + 3] > r else r
+    for i in range(size - size % 4, size):
+        least = values[i] if values[i] < least else least
+        most = values[i] if values[i] > most else most
+    a = a if a < b else b
+    p = p if p > q else q
+    least = least if least < c else c
+    most = most if most > r else r
+    return a if a < least else least, p if p > most else most
+
+
+def _of_one_width(values, bins, low, high, width, weights):
     """Returns the counts or sums of bins of one width, and their edges. A bin is computed, and compared with the edges beside it."""
-    edges = np.linspace(low, high, bins + 1)
-    width = high - low
+    edges = np.empty(bins + 1)
+    step = (high - low) / bins
+    for b in range(bins + 1):
+        edges[b] = high if b == bins else b * step + low if step != 0.0 else b / bins * (high - low) + low
+        if b > 0 and edges[b - 1] >= edges[b]:
+            raise ValueError("Too many bins for data range. Cannot create so many finite-sized bins.")
     if weights is None:
         counts = np.zeros(bins, dtype=np.int64)
-        for i in range(a.shape[0]):
-            value = float(a[i])
+        for i in range(values.shape[0]):
+            value = float(values[i])
             if value >= low and value <= high:
                 counts[_bin(value, edges, low, width, bins)] += 1
         return counts, edges
     else:
         required(is_float64(weights), "np.histogram with weights of another type; float64")
-        required(a.shape[0] == weights.shape[0], "a histogram of other weights than numbers")
+        required(values.shape[0] == weights.shape[0], "a histogram of other weights than numbers")
         sums = np.zeros(bins)
-        for begin in range(0, a.shape[0], _BLOCK):
+        for begin in range(0, values.shape[0], _BLOCK):
             part = np.zeros(bins)
-            for i in range(begin, min(begin + _BLOCK, a.shape[0])):
-                value = float(a[i])
+            for i in range(begin, min(begin + _BLOCK, values.shape[0])):
+                value = float(values[i])
                 if value >= low and value <= high:
                     part[_bin(value, edges, low, width, bins)] += weights[i]
             for b in range(bins):
@@ -69,6 +155,79 @@ def _bin(value, edges, low, width, bins):
     if value >= edges[at + 1] and at != bins - 1:
         at += 1
     return at
+
+
+def _between(values, edges):
+    """Returns how many elements lie between one edge and the next one, or on the first of them; on the last edge too in the last bin."""
+    counts = np.zeros(max(edges.shape[0] - 1, 0), dtype=np.int64)
+    missing = 0
+    for i in range(edges.shape[0]):
+        if edges[i] != edges[i]:
+            missing += 1
+        if i > 0 and edges[i - 1] > edges[i]:
+            raise ValueError("`bins` must increase monotonically, when an array")
+    if missing > 0:
+        _count_in_order(values, edges, counts)
+    elif edges.shape[0] > 1:
+        _count(values, edges, counts)
+    return counts
+
+
+def _count(values, edges, counts):
+    """Counts the elements between edges. A table has the number of edges before each of many cells of one width, of which most have no
+    more than one edge; the first cell and the last one are outside.
+    """
+    last = edges.shape[0] - 1
+    low = float(edges[0])
+    high = float(edges[last])
+    cells = last * _CELLS
+    scale = cells / (high - low)
+    if not scale < 1e300:
+        scale = 0.0
+    before = np.zeros(cells + 3, dtype=np.int64)
+    for k in range(last + 1):
+        before[_cell(float(edges[k]), low, scale, cells) + 1] += 1
+    for c in range(cells + 2):
+        before[c + 1] += before[c]
+    found = np.zeros(last + 2, dtype=np.int64)
+    for i in range(values.shape[0]):
+        cell = _cell(float(values[i]), low, scale, cells)
+        at = before[cell]
+        end = before[cell + 1]
+        if end - at < 2:
+            at = min(at + (edges[min(at, last)] <= values[i]), last + 1)
+        else:
+            while at < end:
+                middle = (at + end) // 2
+                if edges[middle] <= values[i]:
+                    at = middle + 1
+                else:
+                    end = middle
+        found[at - (values[i] == edges[last])] += 1
+    for b in range(last):
+        counts[b] = found[b + 1]
+
+
+def _cell(value, low, scale, cells):
+    """Returns the cell of a number, from 0 for one before the first edge or NaN on; it is no less than that of a lesser number."""
+    place = (value - low) * scale + 1.0 if scale > 0.0 else 1.0
+    place = place if place > 0.0 else 0.0
+    return int(place if place < cells + 1 else cells + 1.0)
+
+
+def _count_in_order(values, edges, counts):
+    """Counts the elements between edges some of which are NaN, behind which no number is: the differences of how many are before each."""
+    before = 0
+    for k in range(edges.shape[0]):
+        number = 0
+        for i in range(values.shape[0]):
+            if k == edges.shape[0] - 1:
+                number += values[i] <= edges[k] or edges[k] != edges[k]
+            else:
+                number += values[i] < edges[k] or edges[k] != edges[k] and values[i] == values[i]
+        if k > 0:
+            counts[k - 1] = number - before
+        before = number
 
 
 TEXTS = (histogram,)

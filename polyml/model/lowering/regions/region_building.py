@@ -46,6 +46,10 @@ class DataRequirement(NotAffineError):
         super().__init__(f"whether there is {refused[0].what} depends on data", loc=refused[0].loc, code="PML-F030")
         self.places = frozenset(stmt.loc for stmt in refused if stmt.loc is not None)
 
+    def noted(self, *notes: str) -> NotAffineError:
+        """Returns the error with notes behind those that it has, as one that names no places."""
+        return NotAffineError(self.message, loc=self.loc, notes=[*self.notes, *notes], code=self.code)
+
 
 _OF_SIZES = (syntax.Shape, syntax.Const, syntax.Compare, syntax.Logical, syntax.Binary, syntax.Unary)
 
