@@ -283,6 +283,8 @@ def gridded(w: Writer) -> None:
         (A, _), x, y = w.matrix(), w.fresh("first"), w.fresh("second")
         with w.block(f"for {i} in range(n):", rows=i, loops=i):
             w.emit(f"{x}, {y} = {A}[{i}, :2]")
+            if w.chance(0.4):
+                w.emit(f"{x} = round(float({x}), {w.rng.randint(-2, 4)})")
             w.emit(f"{w.array('reals', is_new=True)}[{i}] {w.pick('=', '+=')} {x} {w.pick('*', '-')} {y}")
         return
     result(w, "array", made)

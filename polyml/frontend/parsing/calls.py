@@ -342,7 +342,9 @@ class CallParser(WrittenArrayParser, ABC):
             return syntax.Binary("/", *logarithms, loc=loc)
         if self.value(node.func) is round and len(node.args) == 2:
             decimals = syntax.Const(self.option(node.args[1], "ndigits"))
-            return syntax.Call("round", (self.expr(node.args[0]), decimals), "builtins", loc=loc)
+            number = self.held(self.expr(node.args[0]))
+            assert isinstance(number, syntax.Expr)
+            return syntax.Call("round", (number, decimals), "builtins", loc=loc)
         if len(node.args) != operands:
             numbers = "one number" if operands == 1 else "two numbers"
             raise self.error(

@@ -13,7 +13,7 @@ from polyml.dtypes import BF16, BOOL, C128, F16, F32, F64, I64, PYBOOL, PYCOMPLE
 from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.elementwise_functions import ASKED, COMPARISONS, OPERATORS, TESTS
-from polyml.frontend.types import promotion
+from polyml.frontend.types import decimal_rounding, promotion
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, depends_on_path, truth
 from polyml.frontend.types.operation_results import Results, result_types, rule_of
 from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
@@ -105,16 +105,19 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
 
 
 def _to_decimals(expr: syntax.Call, operand: TypedValue) -> TypedValue:
-    """Returns a number rounded to decimals as NumPy does it: multiplied, rounded to a whole number, and divided.
+    """Returns a number rounded to decimals as NumPy does it, multiplied, rounded to a whole number, and divided; Python's own floats exactly.
 
-    Raises NotAffineError for Python's own floats, whose digits Python's `round` looks at, and for types that NumPy rounds otherwise.
+    Raises NotAffineError for types that NumPy rounds otherwise, and for more decimals than are exact.
     """
     [decimals] = [arg.value for arg in expr.args[1:] if isinstance(arg, syntax.Const)]
     own = expr.module == "builtins" and all(kind.weak for kind in operand.types)
     if operand.dtype.is_integer and decimals >= 0 and (own or not any(kind.weak for kind in operand.types)):
         return operand
+    if own and all(kind == PYFLOAT for kind in operand.types) and abs(decimals) <= decimal_rounding.MOST_DECIMALS:
+        return TypedValue(decimal_rounding.rounded(operand.expr, decimals, expr.loc), of_type(PYFLOAT))
     if own or operand.dtype not in (F32, F64) or abs(decimals) > _MOST_DECIMALS or len(operand.types) > 1:
-        known = "NumPy's float32, float64, and integers to no fewer than 0 decimals"
+        most = decimal_rounding.MOST_DECIMALS
+        known = f"NumPy's float32, float64, integers to no fewer than 0 decimals, and Python's floats to at most {most}"
         raise NotAffineError(f"{operand} is rounded to {decimals} decimals", loc=expr.loc, notes=[f"polyml compiles: {known}"])
     dtype = operand.dtype
     scale = _number(10.0 ** abs(decimals), dtype)
