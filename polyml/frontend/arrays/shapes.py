@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from polyml.errors import PolymlTypeError, PolymlValueError
+from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
@@ -41,10 +41,10 @@ def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
 def checked_axis(axis: object, rank: int, loc: Loc | None) -> int:
     """Returns an axis, which may be negative, counted from 0.
 
-    Raises PolymlValueError where it is not an int or an array of that rank does not have it.
+    Raises PolymlTypeError where it is not an int or an array of that rank does not have it.
     """
     if type(axis) is not int or not -rank <= axis < rank:
-        raise PolymlValueError(
+        raise PolymlTypeError(
             f"axis {axis} of an array of {dimensions(rank)}",
             loc=loc,
             notes=[f"accepted: {-rank} to {rank - 1}" if rank else "accepted: no axis"],

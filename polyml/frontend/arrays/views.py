@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from polyml.dtypes import BOOL
-from polyml.errors import BoundsError, LanguageError, NotAffineError, SizesNeeded
+from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, dimensions, divided, sliced
 from polyml.frontend.arrays.tested_indices import Requirements, clipped, position
@@ -239,11 +239,11 @@ def _gathered(base: Elements, taken: Sequence, require: Requirements, loc: Loc |
 def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
     """Returns the indices with slices in the place of `...`, and slices added for dimensions without an index.
 
-    None, which adds a dimension of size 1, stays. Raises BoundsError for too many subscripts, and LanguageError for a second `...`.
+    None, which adds a dimension of size 1, stays. Raises PolymlTypeError for too many subscripts, and LanguageError for a second `...`.
     """
     given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
     if len(given) > base.rank:
-        raise BoundsError(
+        raise PolymlTypeError(
             f"an array of {dimensions(base.rank)} has {len(given)} subscripts",
             loc=loc,
             notes=["accepted: at most one subscript per dimension"],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyml.dtypes import F64, I64
-from polyml.errors import NotAffineError, PolymlValueError
+from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.selecting.ranges import computed_range
@@ -108,7 +108,7 @@ def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
 
         return Elements((size, size), at)
     if array.rank > 2:
-        raise PolymlValueError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
+        raise PolymlTypeError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
     rows, columns = array.shape
     require_equal(rows, columns, "the diagonal of a matrix that is not square", builder.require, loc)
     return Elements((rows,), lambda point: array.at((point[0], point[0])), may_be_view_of=array.storage)
@@ -264,7 +264,7 @@ def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank, loc)
     if len({part.rank for part in parts}) != 1:
-        raise PolymlValueError("arrays of different ranks are put together", loc=loc, notes=["accepted: one rank"])
+        raise PolymlTypeError("arrays of different ranks are put together", loc=loc, notes=["accepted: one rank"])
     for part in parts[1:]:
         for dim, (one, other) in enumerate(zip(parts[0].shape, part.shape)):
             if dim != axis:

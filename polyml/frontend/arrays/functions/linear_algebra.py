@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Union
 
-from polyml.errors import NotAffineError, PolymlTypeError, PolymlValueError
+from polyml.errors import NotAffineError, PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.arrays import views
 from polyml.frontend.arrays.functions import array_reductions, creation, elementwise
@@ -70,10 +70,10 @@ def _tensordot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None)
         axes = (tuple(range(a.rank - axes, a.rank)), tuple(range(axes)))
     sides = [side if isinstance(side, tuple) else (side,) for side in axes]
     if len(sides) != 2 or len(sides[0]) != len(sides[1]):
-        raise PolymlValueError("the axes of np.tensordot do not fit", loc=loc, notes=["accepted: 2, ((0, 1), (1, 0))"])
+        raise PolymlTypeError("the axes of np.tensordot do not fit", loc=loc, notes=["accepted: 2, ((0, 1), (1, 0))"])
     left, right = ([f"{name}{dim}" for dim in range(array.rank)] for name, array in (("i", a), ("j", b)))
     if any(len({checked_axis(axis, array.rank, loc) for axis in side}) != len(side) for side, array in zip(sides, (a, b))):
-        raise PolymlValueError("an axis of np.tensordot is given twice", loc=loc, notes=["accepted: each axis once"])
+        raise PolymlTypeError("an axis of np.tensordot is given twice", loc=loc, notes=["accepted: each axis once"])
     for one, other in zip(*sides):
         right[checked_axis(other, b.rank, loc)] = left[checked_axis(one, a.rank, loc)]
     summed = set(left) & set(right)
@@ -174,7 +174,7 @@ def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[li
     so on.
 
     ranks: the number of dimensions of each operand
-    Raises PolymlValueError where the subscripts do not fit the operands.
+    Raises PolymlTypeError where the subscripts do not fit the operands.
     """
     sides = text.replace(" ", "").split("->")
     operands = sides[0].split(",")
@@ -199,8 +199,8 @@ def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[li
     return labels, [*batch, *once]
 
 
-def _bad_subscripts(text: str, loc: Loc | None) -> PolymlValueError:
-    return PolymlValueError(
+def _bad_subscripts(text: str, loc: Loc | None) -> PolymlTypeError:
+    return PolymlTypeError(
         f"the subscripts {text!r} do not fit the operands", loc=loc, notes=['accepted: "ij,jk->ik", "ii", "...i,i"']
     )
 
