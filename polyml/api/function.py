@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from polyml import config, interrupts, tracebacks
+from polyml.api.calls.plain_calls import Kinds
 from polyml.api.calls.proved import NOTHING
 from polyml.api.calls.specialisation import Request, Specialisation, timed
 from polyml.api.compiling import memory_shortage
@@ -61,6 +62,7 @@ class KernelFunction:
         self._with_last: Any = None  # the kernel for some constants that ran the last call
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None
+        self._kinds = Kinds()  # of arguments with which calls run as plain Python
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

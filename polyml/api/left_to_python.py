@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from polyml import config
 from polyml.api.calls.lifted_parts import PartCall
-from polyml.api.calls.plain_calls import Kinds, Plain, Tally, may_be_refused, reasons, refusals
+from polyml.api.calls.plain_calls import Plain, Tally, may_be_refused, reasons, refusals
 from polyml.api.calls.sparse_calls import ArraysKernel, NotCompiled, SparseCall
 from polyml.api.calls.specialisation import NO_ENTRY, Hot
 from polyml.api.explaining import words
@@ -49,7 +49,6 @@ class LeftToPython(KernelFunction):
         self._reasons: dict[str, PolymlError] = {}  # why calls ran as plain Python: by their texts, in order
         self._as_python = Tally()
         self._always: Plain | None = None  # runs whatever the arguments are
-        self._kinds = Kinds()
         # the function in parts, and the lines of parts that do not pay, by the places of what is refused
         self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
         self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
@@ -104,6 +103,7 @@ class LeftToPython(KernelFunction):
         if self._whole is not None:
             self.compiled = False
             others = frozenset(name for name, value in self._constants.items() if type(value) is not bool)
+            self._whole._kinds.by_values |= self._kinds.by_values
             every = None if kinds is None or self._whole._has_constant_forms() else (*args, *kwargs.values())
             return self._whole._run_as_python(args, kwargs, problem, every, decided, (about or frozenset()) | others or about)
         options = config.resolve(self.settings)

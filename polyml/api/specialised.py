@@ -116,7 +116,10 @@ class Specialised(KernelFunction):
                 return general
         if len(known) < SPECIALISATIONS:
             known.add(types)
-        return self._specialised(replace(wanted, types=types), given)
+        chosen = self._specialised(replace(wanted, types=types), given)
+        # Where so many forms are refused, other sizes and integers would be too.
+        self._kinds.by_values = len(known) < SPECIALISATIONS or any(s.artifact is not None for s in self._specialisations.values())
+        return chosen
 
     def _form(self, wanted: Request) -> Specialisation:
         """Returns the compiled form for a request, made now where there is none."""

@@ -76,26 +76,29 @@ class Kinds:
 
     settled: {key: the plain call to run at once for arguments with this key}.
     seen: {key: how many calls with such arguments ran as plain Python}.
+    by_values: whether calls with other sizes or ints may be compiled, so that arguments of one kind have these in common.
     """
 
     settled: dict[tuple, Plain] = field(default_factory=dict)
     seen: dict[tuple, int] = field(default_factory=dict)
+    by_values: bool = False
 
     def find(self, values: Sequence[object], scope: object) -> Plain | None:
         """Returns the plain call to run at once for arguments of these kinds; None where each argument has to be examined first.
 
         scope: the settings in force.
         """
-        found = self.settled.get(kinds(values))
+        found = self.settled.get(self._key(values))
         return found if found is not None and found.scope is scope else None
 
     def add(self, values: Sequence[object], plain: Plain) -> None:
         """Counts a call that ran as plain Python; from the third with arguments of these kinds on, `find` returns `plain` for
         them.
         """
-        place = kinds(values)
+        place = self._key(values)
         if len(self.seen) >= _MOST_KINDS:
             self.seen.clear()
+            self.settled.clear()
         self.seen[place] = self.seen.get(place, 0) + 1
         if self.seen[place] >= SETTLED:
             self.settled[place] = plain
@@ -103,6 +106,11 @@ class Kinds:
     def forget(self) -> None:
         """Empties the record of which plain calls to run at once, because the function that they run has changed."""
         self.settled.clear()
+
+    def _key(self, values: Sequence[object]) -> tuple:
+        if not self.by_values:
+            return kinds(values)
+        return kinds(values), tuple([v.shape if type(v) is np.ndarray else v if type(v) is int else None for v in values])
 
 
 def refusals(function: FunctionType) -> Refusals:

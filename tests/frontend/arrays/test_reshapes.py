@@ -75,3 +75,31 @@ def test_a_reshape_that_does_not_fit_is_an_error_where_it_is_evaluated():
     assert_python(largest_of_fifths, np.ones(4), compiles=False)
     assert_python(numbered, np.ones(4), compiles=False)
     assert "the sizes of a reshape do not match" in refusal(numbered, np.ones(4))
+
+
+def in_rows(A, n):
+    return A.reshape(n, -1)
+
+
+@pytest.mark.parametrize("calls", [[3, 4, 6, 7, 8, 9], [4, 4, 4, 4, 4]])
+def test_sizes_that_fit_are_compiled_after_many_that_do_not(calls):
+    kernel = polyml.kernel(fallback="silent", cache=False)(in_rows)
+    for n in calls:
+        with pytest.raises(ValueError, match=rf"cannot reshape array of size {n} into shape \(5,newaxis\)"):
+            kernel(np.zeros(n), 5)
+        assert kernel.compiled is False
+    for n in (10, 15, 10, 5):
+        assert kernel(np.zeros(n), 5).shape == (5, n // 5) and kernel.compiled
+    for n in (7, 11, 13, 7, 17):  # ints that do not fit, after which one that does is compiled
+        with pytest.raises(ValueError):
+            kernel(np.zeros(10), n)
+    assert kernel(np.zeros(10), 2).shape == (2, 5) and kernel.compiled
+
+
+def test_a_function_that_is_refused_for_all_sizes_is_left_to_python(monkeypatch):
+    monkeypatch.setattr("polyml.api.specialised.SPECIALISATIONS", 4)
+    kernel = polyml.kernel(fallback="silent", cache=False)(in_rows)
+    for n in (1, 2, 3, 4, 6, 7, 8):
+        with pytest.raises(ValueError):
+            kernel(np.zeros(n), 5)
+    assert len(kernel._kinds.settled) == 1 and not kernel._kinds.by_values
