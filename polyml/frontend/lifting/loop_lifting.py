@@ -407,7 +407,7 @@ def function_code(tree: ast.FunctionDef, function: FunctionType, file: str, free
     free: the names that are free in the definition, bound by closure cells
     """
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
-    definition(outer).body = [tree]
+    definition(outer).body = [tree] if tree.name in free else [ast.Global([tree.name]), tree]
     flags = function.__code__.co_flags & FUTURES
     compiled = compile(ast.fix_missing_locations(outer), file, "exec", flags=flags, dont_inherit=True)
     (made,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
