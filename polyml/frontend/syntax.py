@@ -6,9 +6,8 @@
     arrays  = Part | Function, and a Name or a Subscript that stands for an array
 
 `frontend.parsing.parse` builds it from Python; `frontend.arrays.lower` turns array expressions into loops over elements as soon as
-the ranks of the arguments are known; `frontend.interpreter` gives what is left its meaning; `frontend.types.infer` fills
-`dtype` in and makes conversions explicit as `Cast`. Untyped and typed kernels have the same classes, so that both print alike.
-Locations are not part of a node's identity.
+the ranks of the arguments are known; `frontend.interpreter` gives what is left its meaning; `frontend.types.infer` fills `dtype` in and
+makes conversions explicit as `Cast`. Typed and untyped kernels have the same classes. Locations are not part of a node's identity.
 """
 
 from __future__ import annotations
@@ -306,7 +305,7 @@ class Assign(Located):
     in_place: whether it was written `t op= v`; an array t is then changed and not replaced, and refuses, say, floats if it has ints
     whole: whether it was made from an assignment to a whole array, `A[:] = v`, in which NumPy converts as astype does (except a
         Python number)
-    same_type: whether it overwrites an array with a new one that the program gives the same name; their types have to be equal
+    same_type: whether it overwrites an array with a new one of the same name; their types have to be equal
     """
 
     target: Target
@@ -356,8 +355,8 @@ class Alloc(Located):
     shape: the sizes, a tuple once typed
     element: the type of the elements, a DType once typed; None before that stands for the type of `fill` (np.full without dtype)
     fill: the value of all elements; None for np.empty
-    late: whether memory is allocated where the statement stands, since data decide its only size; the elements then have any values, but
-        for the first ones of the array before it, of which the last of two sizes says how many are kept
+    late: whether memory is allocated where it stands, as data decide the only size; the last of two says how many elements are kept
+    listed: whether it is a list of Python's, once typed
     """
 
     name: str
@@ -365,6 +364,7 @@ class Alloc(Located):
     element: DType | Like | TypeOf | None
     fill: Expr | None
     late: bool = False
+    listed: bool = field(default=False, compare=False)
 
     @property
     def extents(self) -> tuple[Expr, ...]:

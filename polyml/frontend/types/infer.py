@@ -224,7 +224,7 @@ class _KernelInference(ExpressionInference):
                 return stmt
             self.arrays[stmt.name] = ArrayType(element, 1 if stmt.late else len(shape))
             typed = self.lists.filled(stmt.name, fill) if self.final else None
-            return dataclasses.replace(stmt, shape=shape, element=element, fill=typed) if self.final else stmt
+            return dataclasses.replace(stmt, shape=shape, element=element, fill=typed, listed=True) if self.final else stmt
         element = self._element(stmt, fill)
         if element is None or fill is not None and not fill.known:
             return stmt

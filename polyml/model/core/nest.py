@@ -139,6 +139,7 @@ class ArrayInfo:
     conditional: whether it is allocated inside a loop or condition, so perhaps not at all
     pairs: whether it holds complex numbers, as a first dimension of size 2 with their real and imaginary parts
     address: the number that holds the address of an array whose size data decide; "" for any other
+    is_list: whether it holds the elements of a list of Python's
     """
 
     element: DType
@@ -149,6 +150,7 @@ class ArrayInfo:
     loc: Loc | None = field(default=None, compare=False)
     pairs: bool = False
     address: str = ""
+    is_list: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class Array:
     source_name: what the user wrote
     pairs: whether it holds complex numbers, as a first dimension of size 2 with their two parts, whose type is `element`
     address: the number that holds the address of an array whose size data decide; "" for any other
+    is_list: whether it holds the elements of a list of Python's, whose errors in regions have its text
     """
 
     name: str
@@ -53,6 +54,7 @@ class Array:
     source_name: str = ""
     pairs: bool = False
     address: str = ""
+    is_list: bool = field(default=False, compare=False)
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -265,15 +267,20 @@ def _may_have_no_result(node: syntax.Expr) -> bool:
 
 def position_failure(tested: syntax.Call) -> Failure:
     """Returns the failure of the index of a row, or another part of an array, that is tested in a region."""
-    dim, line = tested.args[2], 0 if tested.loc is None else tested.loc.line
+    dim = tested.args[2]
     if tested.module in ("list", "list assignment"):
-        return Failure("raise", "IndexError", dim=line, args=(f"{tested.module} index out of range",), loc=tested.loc)
+        return _list_failure(tested.module, tested.loc)
     return Failure(
         "index",
         tested.loc.text if tested.loc is not None else "an index",
         dim=dim.value if isinstance(dim, syntax.Const) else 0,
         loc=tested.loc,
     )
+
+
+def _list_failure(what: str, loc: Loc | None) -> Failure:
+    """Returns the failure of an index of a list of Python's. what: "list", or "list assignment" where it is stored"""
+    return Failure("raise", "IndexError", dim=0 if loc is None else loc.line, args=(f"{what} index out of range",), loc=loc)
 
 
 def unbound_failure(read: syntax.Call) -> Failure:
@@ -333,7 +340,9 @@ class Scop:
         found: dict[Failure, None] = {}
         for node in (node for region in regions for node in region.expressions):
             if isinstance(node, syntax.Subscript) and not node.inside:
-                found |= dict.fromkeys(self.failure(node, dim) for dim in range(len(node.indices)))
+                found |= dict.fromkeys(
+                    self.failure(node, dim, stores) for dim in range(len(node.indices)) for stores in (False, True)
+                )
             if isinstance(node, syntax.Call) and node.function in ("position", "bound"):
                 found[position_failure(node) if node.function == "position" else unbound_failure(node)] = None
             if isinstance(node, syntax.Binary) and _may_have_no_result(node):
@@ -341,9 +350,12 @@ class Scop:
         raised = (stmt for region in regions for stmt in statements(region.body) if isinstance(stmt, syntax.Raise))
         return (*found, *(each for each in dict.fromkeys(map(raise_failure, raised)) if each not in found))
 
-    def failure(self, element: syntax.Subscript, dim: int) -> Failure:
-        """Returns the failure of an index of an element in a region."""
+    def failure(self, element: syntax.Subscript, dim: int, stores: bool) -> Failure:
+        """Returns the failure of an index of an element in a region. stores: whether it is assigned"""
         array = self.arrays[element.array]
+        if array.is_list:
+            what = "list assignment" if stores and dim == len(array.shape) - 1 else "list"
+            return _list_failure(what, element.loc)
         text = element.loc.text if element.loc is not None else array.source_name
         return Failure("index", text, array.source_name, dim, loc=element.loc)
 

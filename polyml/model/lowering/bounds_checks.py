@@ -186,8 +186,8 @@ def _access(access: _CheckedAccess, nest: Nest, context: IterationContext, found
             _check(
                 context,
                 outside,
-                kind="bounds",
-                what=what,
+                kind="raise" if info.is_list else "bounds",
+                what=f"an index out of bounds: `{what}`" if info.is_list else what,
                 may=access.may,
                 dim=dim - info.pairs,
                 subscript=polyhedra.rename_domain(context.pw_aff(subscript), "S"),

@@ -73,7 +73,8 @@ class Declarations:
         """
         name = self.names.fresh(stmt.name)
         self.array_names[stmt.name] = name
-        self.arrays[name] = _array(stmt.dtype, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
+        made = _array(stmt.dtype, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
+        self.arrays[name] = replace(made, is_list=stmt.listed)
         return name
 
     def allocate_late(self, stmt: syntax.Alloc) -> str:

@@ -122,7 +122,7 @@ class _StatementBuilder:
         shape = tuple(size_pw_aff(extent) for extent in info.shape)
         return Array(
             name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name,
-            pairs=info.pairs, address=info.address, loc=info.loc,
+            pairs=info.pairs, address=info.address, is_list=info.is_list, loc=info.loc,
         )  # fmt: skip
 
     def block(self, body: tuple[Node, ...], context: IterationContext) -> SourceBlock:

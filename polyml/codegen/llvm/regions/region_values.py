@@ -93,7 +93,7 @@ class RegionValues(ExpressionEmitter):
         if not target.indices:
             self._body.memory.store(Location(target.array, ()), value)
             return
-        address, (kind, align), ssa = self._address(target), self._memory(target.array), value.ssa
+        address, (kind, align), ssa = self._address(target, stores=True), self._memory(target.array), value.ssa
         if value.dtype.kind == "b":
             ssa = self._body.fn.emit(f"zext i1 {ssa} to i8")
         self._body.fn.do(f"store {kind} {ssa}, ptr {address}, align {align}{self._scope(target.array)}")
@@ -160,11 +160,11 @@ class RegionValues(ExpressionEmitter):
             self._body.declared.setdefault(array_scopes.NAME, scopes.text())
         return scopes.of_access(self._body.scop.arrays[array])
 
-    def _address(self, e: syntax.Subscript) -> str:
-        """Emits the tests of an element's indices, and returns the SSA name of its address."""
+    def _address(self, e: syntax.Subscript, stores: bool = False) -> str:
+        """Emits the tests of an element's indices, and returns the SSA name of its address. stores: whether it is assigned"""
         body, fn = self._body, self._body.fn
         shape = body.scop.arrays[e.array].shape
-        indices = [self._position(e, dim, body.module.table.affine(shape[dim])) for dim in range(len(e.indices))]
+        indices = [self._position(e, dim, body.module.table.affine(shape[dim]), stores) for dim in range(len(e.indices))]
         pointer = self._base(e.array)
         for index, stride in zip(indices, body.module.layout.strides(e.array)):
             offset = fn.emit(f"mul nsw i64 {index}, {body.stride(stride)}")
@@ -206,7 +206,7 @@ class RegionValues(ExpressionEmitter):
         self._body.release(self.of(e.args[0]).ssa)
         return SsaValue("0", I64)
 
-    def _position(self, e: syntax.Subscript, dim: int, extent: Affine) -> str:
+    def _position(self, e: syntax.Subscript, dim: int, extent: Affine, stores: bool) -> str:
         """Emits an index, with a test that an element has it, and returns it counted from 0."""
         body, index = self._body, e.indices[dim]
         if (id(e), dim) in self.fixed:
@@ -216,7 +216,7 @@ class RegionValues(ExpressionEmitter):
         size = body.integer(extent)
         found = self.tested.position(index, size)
         if found is None:
-            found = self._tested(index, size, body.scop.failure(e, dim))
+            found = self._tested(index, size, body.scop.failure(e, dim, stores))
             self.tested.add(index, size, found)
         return found
 

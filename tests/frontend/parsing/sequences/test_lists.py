@@ -206,6 +206,61 @@ def test_errors_are_those_of_python():
         polyml.kernel(too_large, cache=False, fallback="error")(A, 0.5, 3)
 
 
+def rows_read_outside(A, x, n):
+    w = [[1] * 2 for i in range(2)]
+    A[0, 0] = 7
+    w[int(A[1, 0])][n] = 5
+    return w[0][0]
+
+
+def added_to_outside(A, x, n):
+    w = [1, 2, 3]
+    A[0, 0] = 7
+    w[int(A[1, 0]) + n] += 1
+    return w[0]
+
+
+def stored_outside_by_data(A, x, n):
+    w = [1, 2, 3]
+    A[0, 0] = 7
+    w[int(A[1, 0]) + n] = 1
+    return w[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "n", "text"),
+    [
+        (outside, 3, "list index out of range"),
+        (outside_by_data, 3, "list index out of range"),
+        (stored_outside, 5, "list assignment index out of range"),
+        (rows_read_outside, 2, "list assignment index out of range"),
+        (rows_read_outside, -3, "list assignment index out of range"),
+        (added_to_outside, 9, "list index out of range"),
+        (stored_outside_by_data, 9, "list assignment index out of range"),
+    ],
+)
+def test_indices_outside_of_a_list_have_the_text_of_python(function, n, text):
+    A, plain = (
+        np.ones((3, 4)) * (3 if function is outside_by_data else 1),
+        np.ones((3, 4)) * (3 if function is outside_by_data else 1),
+    )
+    for called, given in ((function, plain), (polyml.kernel(function, cache=False, fallback="error"), A)):
+        with pytest.raises(IndexError) as caught:
+            called(given, 0.5, n)
+        assert str(caught.value) == text and type(caught.value) is IndexError
+    assert (A == plain).all()
+
+
+def test_a_list_of_lists_has_no_such_list():
+    def function(A, n):
+        w = [[1] * 2 for i in range(2)]
+        return w[int(A[0])][n]
+
+    for given in ((np.full(1, 2.0), 0), (np.full(1, 1.0), 2), (np.full(1, -3.0), 1)):
+        with pytest.raises(IndexError, match="^list index out of range$"):
+            polyml.kernel(function, cache=False, fallback="error")(*given)
+
+
 def element_of_mixed_types(A, n):
     w = [0.0] * 3
     w[1] = A[0]
