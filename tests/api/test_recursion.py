@@ -323,7 +323,28 @@ def stepping(n, step):
     return total
 
 
+def with_a_list(n):
+    w = [n, 1]
+    return w[1] if n == 0 else with_a_list(n - 1) + w[0]
+
+
+def with_a_tuple(n):
+    w = n, 1
+    return w[1] if n == 0 else with_a_tuple(n - 1) + w[0]
+
+
+def with_a_list_that_grows(n):
+    w = []
+    for k in range(n):
+        w.append(k)
+    return 0 if n == 0 else with_a_list_that_grows(n - 1) + len(w)
+
+
 REFUSED = [
+    *(
+        (each, (3,), "`w`, a list or tuple of each call of a function that calls itself, is not compiled")
+        for each in (with_a_list, with_a_tuple, with_a_list_that_grows)
+    ),
     (of_parts, (np.ones(3),), "(?s)a list that has arrays in it.*a function that calls itself hands arrays on as they are"),
     (mixed, (3,), "the type of this depends on the path the program takes"),
     (even, (3,), "`even` calls itself"),

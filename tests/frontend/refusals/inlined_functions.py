@@ -36,7 +36,7 @@ def f(A):
 kernel.py:2:34: error: a call of the function itself in a function or comprehension inside of it is not compiled
           return 1.0 if x < 0 else sum([g(x - 1) for i in range(2)])
                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  note: polyml compiles: calls of itself with numbers, and arrays that all of them hand on as they are
+  note: polyml compiles: calls of itself with numbers, and arrays and lists that all of them hand on as they are
   note: `g` is called at kernel.py:4:12""",
     ),
     Case(

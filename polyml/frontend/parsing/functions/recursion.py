@@ -11,7 +11,7 @@ is, as an array that they work on, is in no stack.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyml.frontend.parsing.functions.inner_functions import parameters
@@ -195,6 +195,9 @@ class _Frames:
         reached = {0, *counts}
         self._units = [n for n in sorted(reached) if n == 0 or n in behind or counts.count(n) > 1]
         held = {*own}.union(*(live[n] for n in self._units))
+        for name, place in _sequences(tree):
+            if name in held:
+                raise names.refused(place, f"`{name}`, a list or tuple of each call of a function that calls itself,")
         self._stack = {name: names.fresh("_stack") for name in sorted(held)}
         self._states, self._depth, self._state = names.fresh("_stack"), names.fresh("_depth"), names.fresh("_state")
         self._count = max((len(block.end.values) for block in blocks if isinstance(block.end, End)), default=0)
@@ -278,6 +281,27 @@ class _Frames:
         made.append(ast.If(deep, [ast.Raise(ast.Call(_load(self._error), [ast.Constant(MESSAGE)], []), None)], []))
         made += [self._stored(name, _load(own)) for name, own, _ in held]
         return [*made, _set(self._state, ast.Constant(0))]
+
+
+def _sequences(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.AST]]:
+    """Yields the names that a function binds to lists and tuples, or hands on as such, and the places."""
+    names = [each.arg for each in parameters(tree.args)]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value):
+                if value is not None and _is_sequence(value):
+                    yield name, node
+            case ast.Call(func=ast.Name(id=called), args=args) if called == tree.name:
+                yield from ((name, value) for name, value in zip(names, args) if _is_sequence(value))
+
+
+def _is_sequence(node: ast.expr) -> bool:
+    match node:
+        case ast.List() | ast.Tuple() | ast.ListComp() | ast.Call(func=ast.Name(id="list" | "tuple" | "sorted")):
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _is_sequence(left) or _is_sequence(right)
+    return False
 
 
 def _load(name: str) -> ast.Name:

@@ -15,7 +15,7 @@ from polyml.frontend.parsing.functions.inner_functions import Default, Held, Inn
 from polyml.frontend.parsing.functions.recursion_graph import Names, calls_itself
 from polyml.reading.numba_signatures import signature_of
 
-_ACCEPTED = "calls of itself with numbers, and arrays that all of them hand on as they are"
+_ACCEPTED = "calls of itself with numbers, and arrays and lists that all of them hand on as they are"
 _CONSTANTS = (bool, int, float, complex, str)
 
 
