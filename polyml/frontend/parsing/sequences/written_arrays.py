@@ -37,6 +37,10 @@ class WrittenArrayParser(NameLookup, ABC):
         """
 
     @abstractmethod
+    def held(self, value: Value) -> Value:
+        """Returns a value that is computed before the statement that is parsed."""
+
+    @abstractmethod
     def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | ListOf | None:
         """Returns the parts of a tuple, a shape or a list; None for an expression that is none, or the call of a function."""
 
