@@ -154,6 +154,7 @@ from polyml.polyhedra.spaces import (
     renamed,
     used_parameters,
     with_any_index,
+    with_index_in,
     with_iterators,
 )
 from polyml.polyhedra.tiles import central_window, count_tiles, in_whole_tiles, last_progression, strides, unstrided
@@ -330,6 +331,7 @@ __all__ = [
     "where_equal",
     "with_any_index",
     "with_condition",
+    "with_index_in",
     "with_iterators",
     "with_last",
     "with_parameter",

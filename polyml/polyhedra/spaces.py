@@ -98,6 +98,13 @@ def with_any_index(relation: isl.Map, positions: Sequence[int]) -> isl.Map:
     return relation.set_tuple_name(_D.out, name)
 
 
+def with_index_in(relation: isl.Map, position: int, allowed: isl.Map) -> isl.Map:
+    """Returns a relation { S[i] -> A[e] } with those pairs alone in which the index at a position is one of `allowed`, { [i] -> [x] }."""
+    name, dims = relation.get_tuple_name(_D.out), relation.dim(_D.out)
+    inside = allowed.insert_dims(_D.out, 0, position).insert_dims(_D.out, position + 1, dims - position - 1)
+    return relation.intersect(inside.set_tuple_name(_D.out, name)) if name else relation.intersect(inside)
+
+
 def identity(domain: isl.Set) -> isl.PwMultiAff:
     """Returns the function { S[i] -> S[i] } on the whole space of a set."""
     return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))

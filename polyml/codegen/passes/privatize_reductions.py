@@ -21,13 +21,14 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops, with_body
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, instances, loops, with_body, with_paths
 from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.core.reductions import Reduction, identity
 from polyml.model.core.scop import Access, Array, Load, Role, Statement, Value
-from polyml.quasi_affine.affine import Affine, variable
+from polyml.quasi_affine.affine import Affine, compare, extremum, negate, variable
 
+LONG_LOOP, INNER_TRIPS = 2**13, 16  # iterations that pay threads, and those that an inner loop is taken to have
 SEPARATION_BYTES = 128  # rows of two threads are multiples of this apart, so that they share no cache line
 
 
@@ -100,10 +101,21 @@ class _Privatizer:
         else:
             operators = {name: self._operator(node, name) for name in node.partial}  # None if this loop never updates it
             partials = [self._partial(name, operator) for name, operator in operators.items() if operator is not None]
-            yield from (self._over(p, p.begin, threads_first=True) for p in partials)
             moved = {p.whole.name: p for p in partials}
-            yield replace(node, partial=(), body=tuple(self._redirected(n, moved) for n in node.body))
-            yield from (self._over(p, p.join, threads_first=False) for p in partials)
+            made = (
+                *(self._over(p, p.begin, threads_first=True) for p in partials),
+                replace(node, partial=(), body=tuple(self._redirected(n, moved) for n in node.body)),
+                *(self._over(p, p.join, threads_first=False) for p in partials),
+            )
+            yield from self._if_long(node, made) if self._given.scop.has_regions else made
+
+    def _if_long(self, loop: Loop, shared: tuple[Node, ...]) -> Iterator[Node]:
+        """Yields what runs nodes in the place of a loop where it is long enough for threads: beside regions, no size says so before."""
+        depth = max(len([n for n in path if isinstance(n, Loop)]) for _, path in with_paths(loop.body))
+        trips = extremum("min", loop.upper) - extremum("max", loop.lower) + 1
+        is_long = compare(">=", trips, Affine(loop.step * LONG_LOOP // INNER_TRIPS**depth))
+        yield Guard(is_long, shared)
+        yield Guard(negate(is_long), (replace(loop, parallel=False, partial=()),))
 
     def _operator(self, loop: Loop, array: str) -> str | None:
         """Returns the operator by which the loop updates the array, or None if it never does."""

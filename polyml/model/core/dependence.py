@@ -279,11 +279,10 @@ def _writes(scop: Scop) -> Accesses:
 def _origins(scop: Scop) -> dict[str, list[Traced]]:
     """Returns by array the origins of indices that follow from the indices, each kind of origin once."""
     found: dict[str, dict[object, Traced]] = {}
-    if scop.facts:
-        for access in (access for s in scop.statements.values() for access in (*s.reads, *s.writes)):
-            for each in access.traced:
-                if each.holds(scop.facts):
-                    found.setdefault(access.array, {}).setdefault(each.key, each)
+    for access in (access for s in scop.statements.values() for access in (*s.reads, *s.writes)):
+        for each in access.traced:
+            if each.holds(scop.facts):
+                found.setdefault(access.array, {}).setdefault(each.key, each)
     return {array: [*kinds.values()] for array, kinds in found.items()}
 
 

@@ -205,6 +205,7 @@ def region_names(region: Region) -> frozenset[str]:
     """Returns the iterators and parameters that a Region's integers and subscripts are made of."""
     found = [e.names for access in region.accesses for e in access.subscripts if e is not None]
     places = [place for access in region.accesses for origin in access.origins if origin is not None for place in origin.places]
+    places += [span for access in region.accesses for span in access.spans if span is not None]
     found += [end.names for place in places for end in place]
     found += [node.affine.names for node in region.expressions if isinstance(node, Integer)]
     return frozenset().union(*found)

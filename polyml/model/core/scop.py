@@ -131,6 +131,7 @@ class RegionAccess:
     subscripts: by dimension, in the iterators of the loops around the region; None where that may be any index
     writes: whether it writes the element
     origins: by dimension, where an index comes from; None where that is not known
+    spans: by dimension, the first index that it may be and the one behind the last one; None where that is not known
     """
 
     array: str
@@ -138,6 +139,7 @@ class RegionAccess:
     writes: bool
     loc: Loc | None = field(default=None, compare=False)
     origins: tuple[Origin | None, ...] = ()
+    spans: tuple[tuple[Affine, Affine] | None, ...] = ()
 
 
 @dataclass(frozen=True)

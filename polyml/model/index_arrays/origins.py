@@ -3,9 +3,10 @@
     b[k[i]]                                          an element of k, at i
     data[p] for p in range(ptr[i], ptr[i + 1])       in the segment i of ptr, from ptr[i] to ptr[i + 1]
     y[col[p]]                                        an element of col, at a place in the segment i of ptr
+    y[i*size + r] for r in range(size)               in the block i of size elements
 
 Of what is known of the arrays it follows that equal indices have equal origins: an injective array has a number at one place alone, and
-the segments of a monotonic one have none in common. So an origin is a function of the index, an uninterpreted one (Pugh and Wonnacott,
+the segments of a monotonic one have none in common. Blocks never have. So an origin is a function of the index, an uninterpreted one (Pugh and Wonnacott,
 "Nonlinear array dependence analysis", LCR 1995), and two accesses to one element of an array agree in it.
 """
 
@@ -19,6 +20,7 @@ import islpy as isl
 from polyml.quasi_affine.affine import Affine
 
 INJECTIVE, MONOTONIC, WITHIN = "injective", "monotonic", "within"
+BLOCK = "block"
 _NEEDED = {"element": INJECTIVE, "segment": MONOTONIC}
 _FROM, _BELOW = "{ [x] -> [r] : r >= x }", "{ [x] -> [r] : r < x }"
 
@@ -41,16 +43,18 @@ class IndexFact:
 @dataclass(frozen=True)
 class Step:
     """A Step says how an index comes from the place in an index array: kind "element", it is the element there, or "segment", it is at
-    least that element and less than the next one.
+    least that element and less than the next one. Kind BLOCK: the index is in the block of this number.
+
+    array: its name in the nest; of a block, its size, as text
     """
 
     kind: str
     array: str
 
     @property
-    def needed(self) -> IndexFact:
-        """Returns what has to be known for the place to follow from the index."""
-        return IndexFact(_NEEDED[self.kind], self.array)
+    def needed(self) -> IndexFact | None:
+        """Returns what has to be known for the place to follow from the index; None for nothing."""
+        return None if self.kind == BLOCK else IndexFact(_NEEDED[self.kind], self.array)
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Traced:
 
     def holds(self, facts: Collection[IndexFact]) -> bool:
         """Returns whether the origin follows from the index. facts: what is known"""
-        return all(step.needed in facts for step in self.steps)
+        return all(step.needed is None or step.needed in facts for step in self.steps)
 
 
 def between(low: isl.PwAff, high: isl.PwAff) -> isl.Map:

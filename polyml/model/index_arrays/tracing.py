@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from polyml.dtypes import PYINT
 from polyml.frontend import syntax
 from polyml.frontend.name_resolution import assigned_names, statements
 from polyml.frontend.syntax import Expr, Stmt
-from polyml.model.index_arrays.origins import Origin, Step
+from polyml.model.index_arrays.origins import BLOCK, Origin, Step
 from polyml.quasi_affine.affine import Affine
 
 _AT = Affine(1)
@@ -33,6 +34,29 @@ class Tracing:
         """Returns the origin of an index over the names of the nest; None where it is not known, or the index is affine."""
         found = self._of(index)
         return found if found is not None and found.steps else None
+
+    def span(self, index: Expr) -> tuple[Affine, Affine] | None:
+        """Returns the first value that an index may have, and the one behind the last one, where loops with affine bounds alone decide it;
+        None for an index of another kind, and for one that is affine itself.
+        """
+        found = self._span(index)
+        return None if found is None or found[1] - found[0] == _AT else found
+
+    def _span(self, index: Expr) -> tuple[Affine, Affine] | None:
+        place = self._affine(index)
+        if place is not None:
+            return place, place + _AT
+        match index:
+            case syntax.Name(name=name):
+                known = self._known.get(name)
+                return known.places[0] if known is not None and not known.steps else None
+            case syntax.Binary(op="+" | "-" as op, left=left, right=right) if index.dtype == PYINT:
+                one, other = self._span(left), self._span(right)
+                if one is None or other is None:
+                    return None
+                low, high = other if op == "+" else (_AT - other[1], _AT - other[0])
+                return one[0] + low, one[1] + high - _AT
+        return None
 
     def assigned(self, name: str, value: Expr) -> None:
         """Notes that a number of the region is assigned here."""
@@ -67,6 +91,23 @@ class Tracing:
                     return None
                 places = tuple(place for each in known for place in each.places)
                 return Origin((Step("element", array), *known[0].steps), places)
+            case syntax.Binary(op="+", left=left, right=right) if index.dtype == PYINT:
+                return self._block(left, right) or self._block(right, left)
+        return None
+
+    def _block(self, first: Expr, place: Expr) -> Origin | None:
+        """Returns the origin of `i*size + r`, with r from 0 to the size, which is the block i; None for other sums.
+
+        first: i*size, or size*i
+        """
+        inside = self._of(place)
+        if inside is None or inside.steps or len(inside.places) > 1 or not isinstance(first, syntax.Binary) or first.op != "*":
+            return None
+        ((low, high),) = inside.places
+        for number, size in ((first.left, first.right), (first.right, first.left)):
+            block, length = self._of(number), self._affine(size)
+            if block is not None and not block.steps and length == high and low.is_constant and low.constant >= 0:
+                return Origin((Step(BLOCK, str(length)),), block.places)
         return None
 
     def _segment(self, loop: syntax.For) -> Origin | None:

@@ -216,6 +216,7 @@ class _StatementBuilder:
             if None in known:
                 anywhere = [dim for dim, e in enumerate(known) if e is None]
                 relation = polyhedra.with_any_index(relation, anywhere).intersect_range(self._elements(access.array, anywhere))
+                relation = self._within_spans(relation, access, context)
             relation = polyhedra.rename_domain(relation, name)
             traced = tuple(self._traced(name, access, context))
             found[access.writes].append(
@@ -225,6 +226,14 @@ class _StatementBuilder:
             name=name, iterators=context.iterators, domain=context.domain.set_tuple_name(name), writes=tuple(found[True]),
             reads=tuple(found[False]), value=_numbered(region, context.values), loc=loc, loops=context.places,
         )  # fmt: skip
+
+    def _within_spans(self, relation: isl.Map, access: RegionAccess, context: IterationContext) -> isl.Map:
+        """Returns a relation { [i] -> A[j] } with those indices alone that an access may have where loops of its region decide them."""
+        for dim, span in enumerate(access.spans):
+            if span is not None and access.subscripts[dim] is None and context.is_never_negative(span[0]):
+                inside = between(*map(context.pw_aff, span))
+                relation = polyhedra.with_index_in(relation, dim, inside)
+        return relation
 
     def _traced(self, statement: str, access: RegionAccess, context: IterationContext) -> Iterator[Traced]:
         """Yields where the indices of an access come from, as far as that are places in index arrays that no negative number names."""

@@ -16,7 +16,7 @@ from polyml.model.index_arrays.strips import in_strips
 from polyml.model.lowering.regions.region_building import DataRequirement, LoopsAround, has_nest_in_loop, pays_tiles
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.regions.shared_loops import Remodelling, shared, summed
+from polyml.pipeline.regions.shared_loops import Remodelling, divided, summed, with_ended
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
@@ -46,9 +46,12 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         model, wanted = _with_tests(kernel, types, wanted, runner, problem)
         with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
         make = Remodelling(wanted, with_loops, runner)
-        around = shared(model, make)
-        repeats = any(map(has_nest_in_loop, around.model.scop.statements.values()))
-        if pays_tiles(around.model.scop) or repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+        around = divided(model, make)
+        if pays_tiles(around.model.scop):
+            raise
+        around = with_ended(around, make)
+        repeats = any(map(has_nest_in_loop, around.model.scop.statements.values())) or pays_tiles(around.model.scop)
+        if repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
     if around.loops.sequential and (chunked := _with_chunks(around.apart, wanted, around.loops, runner)) is not None:
         return chunked

@@ -13,7 +13,7 @@ from polyml.errors import NotAffineError
 from polyml.model.core.dependence import Dependences
 from polyml.model.index_arrays.row_sums import with_terms
 from polyml.model.lowering.regions.ended_loops import ended_places
-from polyml.model.lowering.regions.region_building import LoopsAround, has_loops, pays_tiles
+from polyml.model.lowering.regions.region_building import LoopsAround, has_loops
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, scop_of
@@ -79,13 +79,7 @@ class Around:
         return in_order(self.apart.scop, self.loops.sequential, is_known)
 
 
-def shared(model: Model, make: Remodelling) -> Around:
-    """Returns the model with the loops around regions that are worth it as loops of the model."""
-    around = _divided(model, make)
-    return _with_ended(around, make) or around
-
-
-def _divided(model: Model, make: Remodelling) -> Around:
+def divided(model: Model, make: Remodelling) -> Around:
     """Returns the model in which a loop that carries a dependence is divided where loops inside of it go to threads then."""
     places = make.sequential(model)
     if not places:
@@ -110,16 +104,15 @@ def _settled(loops: LoopsAround, make: Remodelling) -> Around:
     return Around(make.with_loops(loops), loops, apart)
 
 
-def _with_ended(around: Around, make: Remodelling) -> Around | None:
+def with_ended(around: Around, make: Remodelling) -> Around:
     """Returns the model in which loops that data end are loops of the model too, where loops inside of them are worth threads, and what
-    becomes of loops then; None where there are none.
+    becomes of loops then.
     """
     ended = frozenset(ended_places(around.model.typed.body))
     if not ended or not make.is_shared(around.model):
-        return None
+        return around
     try:
-        divided = around.loops.divided | ended
-        parts = _settled(LoopsAround(around.loops.sequential, divided), make)
+        parts = _settled(LoopsAround(around.loops.sequential, around.loops.divided | ended), make)
         tried = summed(parts, make)
         known = make.known(tried.model)
         work = {} if known is None else work_for_threads(tried.model.scop, known, tried.model.reductions, make.typical(tried.model))
@@ -127,8 +120,8 @@ def _with_ended(around: Around, make: Remodelling) -> Around | None:
         worth = frozenset(place for place, found in work.items() if found >= LEAST_WORK)
         made = _settled(LoopsAround(around.loops.sequential, around.loops.divided | worth), make) if worth else around
     except NotAffineError:  # of what affects one region alone
-        return None
-    return replace(around if pays_tiles(made.model.scop) else made, by_sizes=around.by_sizes or any(work.values()))
+        return around
+    return replace(made, by_sizes=around.by_sizes or any(work.values()))
 
 
 def summed(around: Around, make: Remodelling) -> Around:

@@ -216,7 +216,7 @@ def _helpful(scop: Scop, inside: Sequence[Statement]) -> tuple[IndexFact, ...]:
 def _candidates(inside: Sequence[Statement]) -> Iterator[IndexFact]:
     for statement in inside:
         for access in (*statement.writes, *statement.reads):
-            yield from (step.needed for traced in access.traced for step in traced.steps)
+            yield from (step.needed for traced in access.traced for step in traced.steps if step.needed is not None)
 
 
 def _may_be_assumed(scop: Scop, fact: IndexFact) -> bool:
@@ -270,7 +270,8 @@ def _partial_or_private(band: isl.ScheduleNode, updates: FreeUpdates) -> tuple[s
     """Returns the same as `_partial`, where each thread may have its own of the numbers whose values live in one iteration."""
     partial = _partial(band, updates)
     if partial is None and (private := private_numbers(band, updates.scop, updates.dependences)):
-        return _partial(band, replace(updates, dependences=updates.dependences.besides(private)))
+        others = {name: r for name, r in updates.reductions.items() if r.array not in private}
+        return _partial(band, FreeUpdates(updates.scop, updates.dependences.besides(private), others))
     return partial
 
 

@@ -9,12 +9,15 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.dtypes import PYINT
+from polyml.frontend import syntax
 from polyml.model.core.dependence import NONE, Dependences
 from polyml.model.core.reductions import Reduction, relaxed
-from polyml.model.core.scop import Scop
+from polyml.model.core.scop import Load, Scop
 from polyml.schedule.legality.check import only_updated
 from polyml.schedule.tree.bands import together
 from polyml.values import cached_property
+
+_SMALL_STEP = 2**7  # of a number that counts
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,20 @@ class FreeUpdates:
     def free(self) -> isl.UnionMap:
         """Returns { S[i] -> T[j] }, the dependences among updates that may come in any order, so that threads may share them.
 
-        A sum of Python's integers is not among them, since in another order it may leave 64 bits.
+        A sum of Python's integers is not among them, since in another order it may leave 64 bits, unless it counts.
         """
-        found = {n: r for n, r in self.reductions.items() if self.scop.arrays[r.array].element != PYINT}
+        found = {n: r for n, r in self.reductions.items() if self.scop.arrays[r.array].element != PYINT or self._counts(n, r)}
         return relaxed(self.scop, found) if found else NONE
+
+    def _counts(self, name: str, reduction: Reduction) -> bool:
+        """Returns whether an update adds a small constant to a number, or nothing: so many additions that it leaves 64 bits take years."""
+        value = self.scop.statements[name].value
+        if isinstance(value, syntax.IfExp):
+            value = value.orelse if isinstance(value.then, Load) else value.then
+        match value:
+            case syntax.Binary(op="+" | "-", left=Load(access=access), right=syntax.Const(value=int(step))):
+                return reduction.operator == "+" and access == reduction.access and abs(step) <= _SMALL_STEP
+        return False
 
     def updates(self, names: Sequence[str]) -> bool:
         """Returns whether one of the statements is an update whose order is free."""

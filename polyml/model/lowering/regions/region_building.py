@@ -329,7 +329,8 @@ class _RegionBuilder:
         array = self._declared.array_names[expr.array]
         self._address(array)
         origins = tuple(map(self._tracing.of, indices))
-        self._accesses[RegionAccess(array, tuple(map(affine, indices)), writes, expr.loc, origins)] = None
+        spans = tuple(map(self._tracing.span, indices))
+        self._accesses[RegionAccess(array, tuple(map(affine, indices)), writes, expr.loc, origins, spans)] = None
         return dataclasses.replace(expr, array=array, indices=indices)
 
     def _address(self, array: str, *, writes: bool = False) -> syntax.Name | None:
