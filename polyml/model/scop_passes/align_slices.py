@@ -19,6 +19,8 @@ from polyml import polyhedra
 from polyml.model.core.nest import map_leaves
 from polyml.model.core.scop import Access, Index, Scop, Statement, Value
 
+_BLOCK = 32  # elements by which blocks are apart
+
 
 def rebase(scop: Scop) -> Scop:
     """Returns the SCoP in which the iterator of a slice is the subscript that is written, not the position inside the slice.
@@ -66,10 +68,10 @@ def _is_shift(subscript: isl.PwAff, position: int, statement: Statement) -> bool
 
 
 def _has_no_blocks(subscript: isl.PwAff) -> bool:
-    """Returns whether no iterator moves a subscript by several elements, as that over blocks does in A[1024 * b + i]: of the sum over a
-    block, b would be no loop of its own but i // 1024.
+    """Returns whether no iterator moves a subscript by many elements, as that over blocks does in A[1024 * b + i]: of the sum over a
+    block, b would be no loop of its own but i // 1024. Windows that move by a few elements are no blocks.
     """
-    return all({-1, 0, 1}.issuperset(piece) for piece in polyhedra.iterator_coefficients(subscript))
+    return all(abs(step) < _BLOCK for piece in polyhedra.iterator_coefficients(subscript) for step in piece)
 
 
 def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:

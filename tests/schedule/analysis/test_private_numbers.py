@@ -79,3 +79,29 @@ def test_threads_do_not_share_them(function, threads):
         np.testing.assert_array_equal(one, other)
     relaxed = polyml.kernel(function, cache=False, threads=threads, fallback="error")(*(each.copy() for each in wanted))
     np.testing.assert_allclose(relaxed, function(*(each.copy() for each in wanted)), rtol=1e-12)
+
+
+def counted(a, b, x):
+    count = 0
+    for i in range(a.shape[0]):
+        if a[i] > 0.5:
+            count += 1
+    for i in range(a.shape[0]):
+        while x[i] > 1.0:
+            x[i] *= 0.5
+    return count
+
+
+def test_a_number_that_counts_has_partial_results_though_it_is_pythons():
+    assert ("count",) in shared(counted)
+    a = np.random.default_rng(0).random(30_000)
+    for size in (30_000, 100, 0):
+        for threads in (1, 3):
+            kernel = polyml.kernel(counted, cache=False, threads=threads, fallback="error")
+            assert kernel(a[:size], a[:size], a[:size].copy()) == (a[:size] > 0.5).sum()
+
+
+def test_short_sums_are_added_up_by_one_thread():
+    kernel = polyml.kernel(beside, cache=False, threads=2, fallback="error")
+    text = str(kernel.inspect_ast(*(np.ones(60_000) for _ in range(3))))
+    assert "if n >= 8192" in text and "total_partial[thread, 0]" in text and "total = total + u*u" in text
