@@ -18,7 +18,7 @@ OWN = str(Path(polyml.__file__).parent)
 @polyml.kernel(fallback="error")
 def clear(A):
     for i in range(A.shape[0]):
-        A[i] = np.zeros(int(A[i]), complex).sum().real
+        A[i] = np.zeros(int(A[i])) @ A
 
 
 @polyml.kernel(fallback="silent")
@@ -148,7 +148,7 @@ def test_guarded_functions_keep_their_name_their_text_and_their_signature():
 
 CELLS = [
     "import numpy as np, polyml",
-    '@polyml.kernel(fallback="error")\ndef clear(A):\n    for i in range(A.shape[0]):\n        A[i] = np.zeros(int(A[i]), complex).sum().real',
+    '@polyml.kernel(fallback="error")\ndef clear(A):\n    for i in range(A.shape[0]):\n        A[i] = np.zeros(int(A[i])) @ A',
     "def called():\n    return clear(np.ones(3))\ncalled()",
 ]
 SHELL = """
@@ -186,10 +186,10 @@ def test_ipython_shows_the_users_lines_alone(tmp_path):
         "----> 2 return clear(np.ones(3))",
         "",
         "Cell In[2]:4:29: error: array size `A[i]` is not affine in the sizes",
-        "              A[i] = np.zeros(int(A[i]), complex).sum().real",
+        "              A[i] = np.zeros(int(A[i])) @ A",
         "                                  ^^^^",
         "  note: polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such",
-        "  note: and no region has it, since line 4: an array of complex numbers whose size data decide",
+        "  note: and no region has it, since line 4: whether there is a product of arrays whose sizes differ depends on data",
     ]
 
 

@@ -88,12 +88,15 @@ class CallParser(WrittenArrayParser, ABC):
         """Returns the name of an array; what is computed gets one before the statement that is parsed."""
         if isinstance(node, ast.Name) or not self.is_computed(node):
             return self.array(node)
-        array = self.expr(node)
-        if isinstance(array, syntax.Name):
-            return array.name
-        name = syntax.Name(self.fresh("_array"), loc=self.text.loc(node))
-        self.before.append(syntax.Assign(name, array, loc=name.loc))
-        return name.name
+        return self._named(self.expr(node), "_array").name
+
+    def _named(self, value: syntax.Expr, stem: str) -> syntax.Name:
+        """Returns a name for a value, which is assigned to it before the statement that is parsed, unless it is a name already."""
+        if isinstance(value, syntax.Name):
+            return value
+        name = syntax.Name(self.fresh(stem), loc=value.loc)
+        self.before.append(syntax.Assign(name, value, loc=name.loc))
+        return name
 
     def call(self, node: ast.Call) -> Inlined:
         """Returns the results of a call of a Python function, which is inlined; they may be None or several values."""
@@ -342,9 +345,7 @@ class CallParser(WrittenArrayParser, ABC):
             return syntax.Binary("/", *logarithms, loc=loc)
         if self.value(node.func) is round and len(node.args) == 2:
             decimals = syntax.Const(self.option(node.args[1], "ndigits"))
-            number = self.held(self.expr(node.args[0]))
-            assert isinstance(number, syntax.Expr)
-            return syntax.Call("round", (number, decimals), "builtins", loc=loc)
+            return syntax.Call("round", (self._named(self.expr(node.args[0]), "_rounded"), decimals), "builtins", loc=loc)
         if len(node.args) != operands:
             numbers = "one number" if operands == 1 else "two numbers"
             raise self.error(

@@ -27,6 +27,7 @@ class Declarations:
     arrays, parameters: by their name in the nest
     array_names, scalar_names, argument_names: the user's name -> the name in the nest
     shape_names: (argument, dimension) -> the parameter that is its size
+    late_types: of vectors whose size data decide, the type of the elements, which are two numbers each where they are complex
     """
 
     def __init__(self, kernel: syntax.Kernel) -> None:
@@ -39,6 +40,7 @@ class Declarations:
         self.scalar_names: dict[str, str] = {}
         self.argument_names: dict[str, str] = {}
         self.shape_names: dict[tuple[str, int], str] = {}
+        self.late_types: dict[str, DType] = {}
         self._declare_arguments(kernel)
 
     def _declare_arguments(self, kernel: syntax.Kernel) -> None:
@@ -79,7 +81,8 @@ class Declarations:
 
     def allocate_late(self, stmt: syntax.Alloc) -> str:
         """Declares a vector whose size data decide, and the number that holds its address; returns its name in the nest."""
-        name = self.allocate(stmt, (Affine(LATE_SIZE),), Role.LATE, conditional=True)
+        name = self.allocate(replace(stmt, element=stmt.dtype.part), (Affine(LATE_SIZE),), Role.LATE, conditional=True)
+        self.late_types[name] = stmt.dtype
         self.arrays[name] = replace(self.arrays[name], address=self.temporary(f"{name}_address", I64), loc=None)
         return name
 

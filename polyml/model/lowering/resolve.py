@@ -214,8 +214,6 @@ class _NestBuilder:
     def _allocated(self, stmt: syntax.Alloc, scope: _Scope) -> tuple[str, tuple[Affine, ...]]:
         """Declares an array that a region allocates, and returns its name and sizes."""
         if stmt.late:
-            if stmt.dtype.is_complex:
-                raise NotAffineError("an array of complex numbers whose size data decide", loc=stmt.loc, code="PML-F030")
             known = self._declared.array_names.get(stmt.name) if len(stmt.extents) > 1 else None
             return known or self._declared.allocate_late(stmt), ()
         if stmt.name in self._returned:
@@ -464,7 +462,7 @@ class _NestBuilder:
             if isinstance(value, syntax.ArrayName):
                 array = self._declared.array_names[value.name]
                 info = self._declared.arrays[array]
-                results.append(ArrayResult(array, len(value.sizes), info.element if info.address else None))
+                results.append(ArrayResult(array, len(value.sizes), self._declared.late_types[array] if info.address else None))
                 if info.address:
                     results.append(ScalarResult(info.address, I64))
                 for size in value.sizes:

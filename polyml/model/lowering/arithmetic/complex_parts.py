@@ -5,7 +5,8 @@
 
 An array of complex numbers becomes an array of their parts with a first dimension of size 2, so that rows stay rows: those of an
 argument are strided in memory, those of a local array are not. So everything behind this pass knows real numbers alone, and the
-dependences of the parts are exact. (Scalar replacement of aggregates, LLVM's SROA.)
+dependences of the parts are exact. (Scalar replacement of aggregates, LLVM's SROA.) A vector whose size data decide becomes one that is twice
+as long, in which both parts of a number are side by side, as the caller gets them.
 
 What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is returned, a Call
 of "complex".
@@ -62,6 +63,10 @@ def _as_place(expr: Expr) -> Place:
     return expr
 
 
+def _doubled(number: Expr) -> Expr:
+    return syntax.Binary("*", number, syntax.Const(2, dtype=PYINT), dtype=PYINT, loc=number.loc)
+
+
 class _ComplexSplitter:
     """A _ComplexSplitter rewrites a kernel statement by statement so that complex numbers become their parts.
 
@@ -72,7 +77,10 @@ class _ComplexSplitter:
         self._kernel, self._aliased = kernel, aliased
         self._scalars = dict(kernel.scalars)
         self._taken = {p.name for p in kernel.params} | self._scalars.keys()
+        self._late: set[str] = set()  # vectors whose size data decide
         for stmt in statements(kernel.body):
+            if isinstance(stmt, syntax.Alloc) and stmt.late and stmt.dtype.is_complex:
+                self._late.add(stmt.name)
             if isinstance(stmt, (syntax.For, syntax.Alloc)):
                 self._taken.add(stmt.var if isinstance(stmt, syntax.For) else stmt.name)
         self._made: dict[str, DType] = {}  # scalars that are new
@@ -167,11 +175,18 @@ class _ComplexSplitter:
             return isinstance(read, syntax.Name) and read.name == place.name
         if not isinstance(read, syntax.Subscript):
             return False
-        return self._aliased or read.array == place.array and read.indices[0] == place.indices[0]
+        return self._aliased or read.array == place.array and self._which(read) == self._which(place)
+
+    def _which(self, part: syntax.Subscript) -> Expr:
+        """Returns which part of a complex number an element is: 0 or 1."""
+        return traversal.operands(part.indices[0])[1] if part.array in self._late else part.indices[0]
 
     def _alloc(self, stmt: syntax.Alloc) -> None:
         """Appends an allocation, and the loops that fill it where the parts of the fill value are different."""
         shape = tuple(map(self._real, stmt.extents))
+        if stmt.name in self._late:
+            self._out.append(dataclasses.replace(stmt, shape=tuple(map(_doubled, shape))))
+            return
         if not stmt.dtype.is_complex or stmt.fill is None:
             same = None if stmt.fill is None else self._real(stmt.fill)
             self._out.append(dataclasses.replace(stmt, shape=shape, fill=same))
@@ -230,6 +245,10 @@ class _ComplexSplitter:
                 return Pair(*(dataclasses.replace(expr, name=n, dtype=expr.dtype.part) for n in parts_of(expr.name)))
             case syntax.Subscript():
                 indices = tuple(map(self._real, expr.indices))
+                if expr.array in self._late:
+                    [index] = indices
+                    beside = (syntax.Binary("+", _doubled(index), syntax.Const(k, dtype=PYINT), dtype=PYINT) for k in (0, 1))
+                    return Pair(*(dataclasses.replace(expr, indices=(i,), dtype=expr.dtype.part) for i in beside))
                 places = ((syntax.Const(which, dtype=PYINT), *indices) for which in (0, 1))
                 return Pair(*(dataclasses.replace(expr, indices=i, dtype=expr.dtype.part) for i in places))
             case syntax.Unary(op="-"):
