@@ -97,7 +97,7 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("pad", ("array",), ("pad_width", "mode", "constant_values"))
     for name in ("concatenate", "stack"):
         yield Signature(name, ("arrays",), ("axis",), many=True)
-    for name in ("hstack", "vstack"):
+    for name in ("hstack", "vstack", "column_stack"):
         yield Signature(name, ("tup",), many=True)
     yield Signature("append", ("arr", "values"), ("axis",))
     for name in ("flatnonzero", "argwhere"):
@@ -114,6 +114,11 @@ def _numpy() -> Iterator[Signature]:
 
 # ufuncs whose accumulate is one
 ACCUMULATED = ("add", "multiply", "maximum", "minimum", "fmax", "fmin")
+REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+"""The ufuncs whose reduce is one, along the first axis where none is given, and the function that it is along all axes."""
+_OF_REDUCE = {
+    name: ("axis", "dtype", "out", "keepdims") if name in ("add", "multiply") else ("axis", "keepdims") for name in REDUCED
+}
 _SIGNATURES = {signature.name: signature for signature in _numpy()}
 
 # function object -> Signature
@@ -122,6 +127,7 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     np.amin: _SIGNATURES["min"],
     np.around: _SIGNATURES["round"],
     **{getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out")) for name in ACCUMULATED},
+    **{getattr(np, name).reduce: Signature(f"{name}_reduce", ("array",), _OF_REDUCE[name]) for name in REDUCED},
     **{getattr(np, name).outer: Signature(f"{name}_outer", ("A", "B")) for name in OUTER},
     **{function: Signature(name, *marks.parameters(name)) for name, function in marks.FUNCTIONS.items()},
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),

@@ -92,7 +92,7 @@ class NameLookup:
         owner = self._limits(node.value) if isinstance(node.value, ast.Call) else self.value(node.value)
         if isinstance(owner, (np.iinfo, np.finfo)):
             return getattr(owner, node.attr, MISSING)
-        if isinstance(owner, np.ufunc) and node.attr in ("accumulate", "outer", "at"):
+        if isinstance(owner, np.ufunc) and node.attr in ("accumulate", "outer", "at", "reduce"):
             return getattr(owner, node.attr)
         if isinstance(owner, EnumMeta):
             return owner.__members__.get(node.attr, MISSING)

@@ -308,6 +308,12 @@ def vstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> 
     return concatenate(builder, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
 
 
+def column_stack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """Returns the array of np.column_stack: the operands beside each other, vectors as columns."""
+    parts = [_row(builder, arg, loc) for arg in args]
+    return concatenate(builder, [with_axis(p, 1) if p.rank == 1 else p for p in parts], {"axis": 1}, loc)
+
+
 def append(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Returns the array of np.append: the second operand behind the first, along an axis or both as vectors."""
     if options.get("axis") is not None:
@@ -336,5 +342,5 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 FUNCTIONS = {
     "arange": arange, "linspace": linspace, "eye": ones("=="), "tri": ones("<="), "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
-    "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack, "append": append,
+    "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack, "column_stack": column_stack, "append": append,
 }  # fmt: skip

@@ -1,8 +1,9 @@
-"""Powers and polynomials: np.vander."""
+"""Powers and polynomials: np.vander and np.polyval."""
 
 import numpy as np
 
 from polyml.frontend.library.requirements import required
+from polyml.frontend.library.whole_arrays.marks import is_float64, is_number, is_wide, ndim
 
 
 def vander(x, N=None, increasing=False):
@@ -20,4 +21,25 @@ def vander(x, N=None, increasing=False):
     return powers
 
 
-TEXTS = (vander,)
+def polyval(p, x):
+    """Returns the values of a polynomial, from its coefficients, the highest power first, by Horner's rule."""
+    factors = np.asarray(p)
+    required(factors.ndim == 1 and is_number(factors) and is_number(x), "np.polyval of this; a vector of coefficients, of numbers")
+    required(factors.shape[0] > 0, "np.polyval without coefficients")
+    if ndim(x) == 0:
+        required(
+            is_wide(factors) and is_wide(x) and (is_float64(factors) or is_float64(x)),
+            "np.polyval at a number of this type; float64",
+        )
+        value = np.float64(0.0)
+        for k in range(factors.shape[0]):
+            value = value * x + factors[k]
+        return value
+    else:
+        values = np.zeros(x.shape, dtype=np.result_type(factors, x))
+        for k in range(factors.shape[0]):
+            values[...] = values * x + factors[k]
+        return values
+
+
+TEXTS = (vander, polyval)
