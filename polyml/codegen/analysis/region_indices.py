@@ -1,5 +1,5 @@
 """Indices in a loop of a Region that bounds can be told of before the loop begins: sums of its variable, of counters, and of numbers that
-it does not change.
+it does not change, and products of two of these numbers, or of one with the variable.
 
 A counter is a number that the loop changes by small constants alone, perhaps on some of its paths: in iteration n it is between what it
 was before plus n times the least and n times the most that one iteration adds, plus what this iteration has added so far.
@@ -190,7 +190,9 @@ class _IterationWalk:
 
     def _element(self, element: syntax.Subscript, moves: Moves) -> None:
         for dim, index in enumerate(element.indices):
-            if is_made_of(index, self._changed):
+            if is_made_of(index, self._changed, products=True) and self.counters.isdisjoint(
+                map(traversal.name_of, factors_in(index))
+            ):
                 used = {node.name for node in traversal.nodes(index) if isinstance(node, syntax.Name)}
                 own = tuple(sorted((name, ends) for name, ends in moves.items() if name in used))
                 self.found.append(LoopIndex(element, dim, own))
@@ -212,8 +214,11 @@ def _counters(body: Sequence[syntax.Stmt]) -> set[str]:
     return found - others
 
 
-def is_made_of(index: syntax.Expr, changed: set[str]) -> bool:
-    """Returns whether an index is a sum of numbers, times small constants, none of which is among `changed`."""
+def is_made_of(index: syntax.Expr, changed: set[str], products: bool = False) -> bool:
+    """Returns whether an index is a sum of numbers, times small constants, none of which is among `changed`.
+
+    products: whether it may also have products of two numbers, as in offset + i * step, and numbers from outside of the region
+    """
     match index:
         case syntax.Name(name=name):
             return name not in changed
@@ -221,13 +226,34 @@ def is_made_of(index: syntax.Expr, changed: set[str]) -> bool:
             return abs(value) < _FAR
         case Integer() | ScalarArg():
             return True
+        case syntax.Subscript(array=name, indices=()):  # a number from outside of the region
+            return products and name not in changed and index.dtype == PYINT
         case syntax.Binary(op="+" | "-", left=left, right=right):
-            return is_made_of(left, changed) and is_made_of(right, changed)
+            return is_made_of(left, changed, products) and is_made_of(right, changed, products)
         case syntax.Binary(op="*", left=syntax.Const(value=int(value)), right=right):
-            return abs(value) <= 2 and is_made_of(right, changed)
+            return abs(value) <= 2 and is_made_of(right, changed, products)
         case syntax.Binary(op="*", left=left, right=syntax.Const(value=int(value))):
-            return abs(value) <= 2 and is_made_of(left, changed)
+            return abs(value) <= 2 and is_made_of(left, changed, products)
+        case syntax.Binary(op="*", left=left, right=right):
+            return products and all(_is_number(each) and is_made_of(each, changed, products) for each in (left, right))
     return False
+
+
+def _is_number(expr: syntax.Expr) -> bool:
+    """Returns whether an expression is one number, without operations."""
+    return isinstance(expr, (syntax.Name, Integer, ScalarArg)) or isinstance(expr, syntax.Subscript) and not expr.indices
+
+
+def factors_in(index: syntax.Expr) -> Iterator[syntax.Expr]:
+    """Yields the numbers in an index that are multiplied with each other."""
+    for node in traversal.nodes(index):
+        if isinstance(node, syntax.Binary) and node.op == "*" and not has_constant_factor(node):
+            yield from (node.left, node.right)
+
+
+def has_constant_factor(product: syntax.Binary) -> bool:
+    """Returns whether a factor of a product is constant."""
+    return isinstance(product.left, syntax.Const) or isinstance(product.right, syntax.Const)
 
 
 def constant_factor(product: syntax.Binary) -> tuple[int, syntax.Expr]:
@@ -243,5 +269,5 @@ def others_in(index: syntax.Expr, known: Iterator[str] | set[str]) -> Iterator[s
     """Yields the numbers that an index is made of, but for constants and those whose names are known."""
     names = set(known)
     for node in traversal.nodes(index):
-        if isinstance(node, (Integer, ScalarArg)) or isinstance(node, syntax.Name) and node.name not in names:
+        if _is_number(node) and not (isinstance(node, syntax.Name) and node.name in names):
             yield node

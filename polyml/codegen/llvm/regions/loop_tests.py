@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
-from polyml.codegen.analysis.region_indices import LoopIndex, Moves, WhileIndex, constant_factor, others_in
+from polyml.codegen.analysis.region_indices import (
+    LoopIndex,
+    Moves,
+    WhileIndex,
+    constant_factor,
+    factors_in,
+    has_constant_factor,
+    others_in,
+)
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.regions.region_values import RegionValues
 from polyml.frontend import syntax
 
+_FACTOR = 2**27  # beyond numbers that are multiplied with each other
 _FAR = 2**56  # beyond the bounds of loops whose indices are tested before they begin
 
 
@@ -64,6 +74,9 @@ class LoopTests:
         for (index, moves), of_extent in extents.items():
             for leaf in others_in(index, {*ends}):
                 total = fn.emit(f"and i1 {total}, {self._is_near(self._values.of(leaf).ssa)}")
+            for factor in factors_in(index):
+                for bound in dict.fromkeys(self._range(factor, ends, {})):
+                    total = fn.emit(f"and i1 {total}, {self._is_near(bound, _FACTOR)}")
             low, high = self._range(index, ends, dict(moves))
             total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp sge i64 {low}, 0')}")
             total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp slt i64 {high}, {self._least([*of_extent])}')}")
@@ -80,6 +93,8 @@ class LoopTests:
             names = {name: (self._end(name, each.least, tests), self._end(name, each.most, tests)) for name, each in ends}
             for leaf in others_in(index, {*names}):
                 tests[self._is_near(self._values.of(leaf).ssa)] = None
+            for factor in factors_in(index):
+                tests[self._is_near(self._values.of(factor).ssa, _FACTOR)] = None
             low, high = self._range(index, names, dict(moves))
             tests[fn.emit(f"icmp sge i64 {low}, 0")] = None
             tests[fn.emit(f"icmp slt i64 {high}, {self._least([*of_extent])}")] = None
@@ -99,17 +114,17 @@ class LoopTests:
             tests[self._is_near(self._values.of(leaf).ssa)] = None
         return self._fn.emit(f"add i64 {self._range(expr, {}, {})[0]}, {more}")
 
-    def _least(self, values: Sequence[str]) -> str:
-        """Emits the least of several numbers, and returns its SSA name."""
+    def _least(self, values: Sequence[str], operation: str = "smin") -> str:
+        """Emits the least of several numbers, with "smax" the greatest one, and returns its SSA name."""
         least, *others = values
         for value in others:
-            self._body.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-            least = self._fn.emit(f"call i64 @llvm.smin.i64(i64 {least}, i64 {value})")
+            self._body.declared.setdefault(f"llvm.{operation}.i64", f"declare i64 @llvm.{operation}.i64(i64, i64)")
+            least = self._fn.emit(f"call i64 @llvm.{operation}.i64(i64 {least}, i64 {value})")
         return least
 
-    def _is_near(self, value: str) -> str:
+    def _is_near(self, value: str, limit: int = _FAR) -> str:
         """Emits whether a number is so small that indices made of it stay within 64 bits, and returns the SSA name of an i1."""
-        return self._fn.emit(f"icmp ult i64 {self._fn.emit(f'add i64 {value}, {_FAR}')}, {2 * _FAR}")
+        return self._fn.emit(f"icmp ult i64 {self._fn.emit(f'add i64 {value}, {limit}')}, {2 * limit}")
 
     def _range(self, index: syntax.Expr, ends: Mapping[str, tuple[str, str]], moves: Moves) -> tuple[str, str]:
         """Emits bounds of an index, and returns them.
@@ -121,6 +136,10 @@ class LoopTests:
             case syntax.Name(name=name) if name in ends:
                 (least, most), (down, up) = ends[name], moves.get(name, (0, 0))
                 return self._fn.emit(f"add i64 {least}, {down}"), self._fn.emit(f"add i64 {most}, {up}")
+            case syntax.Binary(op="*", left=left, right=right) if not has_constant_factor(index):
+                pairs = product(self._range(left, ends, moves), self._range(right, ends, moves))
+                products = [*dict.fromkeys(self._fn.emit(f"mul i64 {one}, {other}") for one, other in dict.fromkeys(pairs))]
+                return self._least(products), self._least(products, "smax")
             case syntax.Binary(op="*"):
                 factor, other = constant_factor(index)
                 bounds = [self._fn.emit(f"mul i64 {bound}, {factor}") for bound in self._range(other, ends, moves)]
