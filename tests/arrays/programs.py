@@ -153,6 +153,11 @@ def operators(a, b, n):
     return a + b, a > b, b // 3, b % 4, -b, ~b, b & n, (a > 0) & (b > 0), b**2, a / n, 2.0**a, b << 2
 
 
+@program(floats(5, 6), floats(5), floats(6), 2)
+def powers_and_diagonals(a, x, y, p):
+    return np.abs(a) ** p, np.power(np.abs(a), 1.0 / p), np.diag(x) @ a, a @ np.diag(y), np.diag(x) @ a @ np.diag(y), np.eye(5) @ a
+
+
 @program(floats(5, 6))
 def functions(a):
     return np.where(a > 0, a, 0.0), np.where(a > 0, 1, 0), np.clip(a, -0.3, 0.3), np.minimum(a, 0), np.sqrt(np.abs(a))

@@ -1,4 +1,4 @@
-"""Lists that grow in random programs: what is collected, stacks, frontiers of a search, and slices whose step or size data decide."""
+"""Lists that grow in random programs: what is collected, stacks, frontiers of a search; and slices and elements in steps that data decide."""
 
 from __future__ import annotations
 
@@ -71,4 +71,24 @@ def in_steps(w: Writer) -> None:
     w.arrays.append(w.pick(marks, f"np.flatnonzero({marks})"))
 
 
-LISTS = (collected, collected, stack, stack, frontier, in_steps)
+def in_strides(w: Writer) -> None:
+    """Writes sums over elements a number of places apart, as in resampling, and distances whose power the same or another number is."""
+    i, step, total, k = w.counter(), w.fresh("step", "stride"), w.fresh("s", "acc"), w.fresh("k", "at")
+    x, last = w.array("reals"), w.pick("", "", "", " + 1")  # the last one may be behind the end
+    w.emit(f"{step} = {w.pick('max(n // 3, 1)', '2', '3', 'int(0.4 * n) + 1')}")
+    with w.block(f"for {i} in range(n):", rows=i, loops=i):
+        w.emit(f"{total} = 0.0")
+        with w.block(f"for {k} in range((n - {i} + {step} - 1) // {step}{last}):"):
+            place = w.pick(f"{i} + {k} * {step}", f"{step} * {k} + {i}", f"n - 1 - {i} - {k} * {step}")
+            term = w.pick(f"{x}[{place}]", f"{x}[{place}] * {x}[{i}]", f"abs({x}[{place}]) ** {step}")
+            w.emit(f"{total} += {term}")
+            if w.chance(0.2):
+                with w.block(f"if {condition(w, 0)}:"):
+                    w.emit(w.pick("break", "continue"))
+        if w.chance(0.7):
+            w.emit(f"{w.array('reals', is_new=True)}[{i}] = {total}")
+    if w.chance(0.3):
+        w.know(reals=total)
+
+
+LISTS = (collected, collected, stack, stack, frontier, in_steps, in_strides)
