@@ -71,7 +71,7 @@ def _has_no_blocks(subscript: isl.PwAff) -> bool:
     """Returns whether no iterator moves a subscript by many elements, as that over blocks does in A[1024 * b + i]: of the sum over a
     block, b would be no loop of its own but i // 1024. Windows that move by a few elements are no blocks.
     """
-    return all(abs(step) < _BLOCK for piece in polyhedra.iterator_coefficients(subscript) for step in piece)
+    return all(-_BLOCK < step < _BLOCK for piece in polyhedra.iterator_coefficients(subscript) for step in piece)
 
 
 def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:
