@@ -1,7 +1,7 @@
 """Sparse matrices, by polyml beside SciPy and numba:  python -m benchmarks.sparse [OPERATIONS] --matrices banded_5,power_law --threads 2
 
 polyml compiles what is written with matrices (`A @ x`), or with loops over their arrays; numba gets loops, with fastmath or without,
-whichever is faster, and on several threads `prange` over the rows of products. Each peer has a process of its own; these take turns, after each
+whichever is faster, and on several threads `prange` over the rows of products; `--peers mkl` is MKL's inspector and executor. Each peer has a process of its own; these take turns, after each
 result was compared with one of NumPy or SciPy. The share of the bandwidth is that of 12 bytes for each element and 20 for each row and
 column (int32 indices) in what `benchmarks.bandwidth` reads in a second.
 """
@@ -23,11 +23,12 @@ import numpy as np
 from benchmarks import sparse_matrices as given
 from benchmarks.bandwidth import Stream
 from benchmarks.interleaved_processes import Failed, taking_turns
+from benchmarks.mkl_sparse import InspectedMatrix
 from benchmarks.numba_source import numba_source
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.sparse_matrices import MATRICES, Rows
 
-PEERS = ("polyml", "scipy", "numba")
+PEERS = ("polyml", "scipy", "numba", "mkl")
 OPERATIONS = ("product", "columns_8", "columns_32", "columns_128", "triangular_solve", "conjugate_gradients")
 _TURN_S, _TURN_CALLS, _TRIALS = 0.05, 9, 3
 _BUFFER = 2**28  # bytes over which the bandwidth is measured
@@ -111,6 +112,11 @@ def forms(job: Job, rows: Rows, x: np.ndarray) -> Iterator[Call]:
         written = {"triangular_solve": given.triangular_solve, "conjugate_gradients": given.conjugate_gradients}
         kernel = polyml.kernel(written.get(job.operation, given.vector_product), fallback="error", threads=job.threads, cache=False)
         yield lambda: kernel(A, x)
+    elif job.peer == "mkl":
+        if job.operation == "conjugate_gradients":
+            raise ImportError("MKL has no conjugate gradients for its inspected matrices")
+        inspected = InspectedMatrix(rows, job.operation, job.threads)
+        yield inspected.solution(x) if job.operation == "triangular_solve" else inspected.product(x)
     else:
         for function in numba_forms(job):
             yield lambda function=function: function(rows.ptr, rows.col, rows.val, x)
