@@ -20,7 +20,12 @@ LAYERS = (
     ("frontend.library.whole_arrays",),
     ("frontend.text",),
     ("frontend.sparse",),
-    ("frontend.parsing", "frontend.parsing.functions", "frontend.parsing.sequences"),  # names below, statements above
+    (
+        "frontend.parsing",
+        "frontend.parsing.functions",
+        "frontend.parsing.sequences",
+        "frontend.parsing.lists",
+    ),  # names below, statements above
     ("frontend.lifting",),
     (
         "frontend.arrays",

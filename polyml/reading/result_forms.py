@@ -4,8 +4,8 @@
 
 `_` stands for a number or array, `s` for the shape of an array, which becomes a tuple of its sizes where the array's rank is known, `l`
 for the list of the elements of an array, `p` for such a list of Python's numbers, and `a` for an array of a list, which is one of float64
-where the list is empty. `Vk1i(_, _, _, )` is a view of the first of its parts, by the numbers behind it, as `viewed` says. The text of a
-result without such parts is empty.
+where the list is empty. `Vk1i(_, _, _, )` is a view of the first of its parts, by the numbers behind it, as `viewed` says; `Vt(l, l, )` a
+list of tuples and `Vl(l, l, )` a list of lists, as `tuples` and `lists` make them. The text of a result without such parts is empty.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import numpy as np
 from polyml.reading.text_scanner import Line
 
 VALUE, SHAPE, LIST, PYTHON_LIST, ARRAY_OF_LIST = _LETTERS = "_slpa"
-_LEAF = re.compile(f"[{_LETTERS}]")
 DIAGONAL, RESHAPED = "dr"
-_VIEW = re.compile(r"V([dr]|(?:i|k\d+)+)(?=\()")
-_FORM = re.compile(rf"(?:[{_LETTERS}(), ]|V(?:[dr]|(?:i|k\d+)+)(?=\())*")
+TUPLES, LISTS = "tl"
+_VIEW = re.compile(r"V([drtl]|(?:i|k\d+)+)(?=\()")
+_FORM = re.compile(rf"(?:[{_LETTERS}(), ]|V(?:[drtl]|(?:i|k\d+)+)(?=\())*")
+_LEAF = re.compile(rf"(?<!V)[{_LETTERS}]")
 
 
 def tuple_of(parts: Sequence[str]) -> str:
@@ -37,7 +38,32 @@ def view_of(name: str, count: int) -> str:
 
 def views(form: str) -> dict[str, Callable[..., np.ndarray]]:
     """Returns the functions that make the views of a form, by what stands in front of their parts."""
-    return {match[0]: partial(viewed, match[1]) for match in _VIEW.finditer(form)}
+    own: dict[str, Callable] = {TUPLES: tuples, LISTS: lists}
+    return {match[0]: own.get(match[1], partial(viewed, match[1])) for match in _VIEW.finditer(form)}
+
+
+def list_of(kind: str, count: int) -> str:
+    """Returns the form of a list that is made of others. kind: TUPLES or LISTS; count: of how many"""
+    return f"V{kind}{tuple_of([LIST] * count)}"
+
+
+def tuples(*columns: list) -> list[tuple]:
+    """Returns a list of tuples. columns: the first, the second and each other part of all of them"""
+    return list(zip(*columns))
+
+
+def lists(heads: list, *columns: list) -> list[list]:
+    """Returns a list of lists of numbers or tuples.
+
+    heads: where each list begins, how many elements it has, and another number
+    columns: the elements of all of them, or of tuples the first, the second and each other part
+
+    >>> lists([0, 2, 4, 5, 1, 4], [7, 8, 0, 0, 0, 9])
+    [[7, 8], [9]]
+    """
+    rows = heads if heads and isinstance(heads[0], list) else [heads[k : k + 3] for k in range(0, len(heads), 3)]
+    elements = columns[0] if len(columns) == 1 else tuples(*columns)
+    return [elements[begin : begin + length] for begin, length, _ in rows]
 
 
 def viewed(taken: str, array: np.ndarray, *numbers: int) -> np.ndarray:

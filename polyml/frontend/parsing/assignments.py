@@ -17,7 +17,19 @@ from polyml.frontend.parsing.expression_parser import BINARY, ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import stores
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.sequences import array_tuples
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, has_shape, leaves, same_form
+from polyml.frontend.parsing.sequences.values import (
+    SEQUENCES,
+    AnyList,
+    InnerList,
+    ListOf,
+    ListsOf,
+    RecordsOf,
+    ShapeOf,
+    Value,
+    has_shape,
+    leaves,
+    same_form,
+)
 from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc
 
@@ -107,6 +119,8 @@ class AssignmentParser:
             if isinstance(value, syntax.Expr):
                 before, value = array_tuples.rows(self.expressions, node, value, len(target.elts))
                 self.expressions.before += before
+            if isinstance(value, ListOf):
+                value = array_tuples.parts_of_list(self.expressions, node, value, len(target.elts))
             if not isinstance(value, tuple):
                 raise self.expressions.error(node, "this cannot be unpacked", "a tuple for each tuple of targets")
             if len(value) != len(target.elts):
@@ -117,11 +131,19 @@ class AssignmentParser:
         if not isinstance(value, SEQUENCES):
             return [(self._target(target), value)]
         if not isinstance(target, ast.Name):
+            place = self.expressions.part_of_tuple(target) if isinstance(target, ast.Subscript) else None
+            if (
+                isinstance(place, tuple)
+                and isinstance(value, tuple)
+                and len(place) == len(value)
+                and not any(map(has_shape, value))
+            ):
+                return [(to, of) for to, of in zip(leaves(place), leaves(value)) if isinstance(to, syntax.Subscript)]
             raise self.expressions.error(node, "a tuple is neither a number nor an array", _STORES)
         return self.sequence_bound(target, value)
 
     def sequence_bound(
-        self, target: ast.Name, value: tuple[Value, ...] | ShapeOf | ListOf
+        self, target: ast.Name, value: tuple[Value, ...] | ShapeOf | AnyList
     ) -> list[tuple[syntax.Name, syntax.Expr]]:
         """Binds a name to a tuple or list, and returns (name, value) for the names of its parts.
 
@@ -149,8 +171,10 @@ class AssignmentParser:
 
         once: whether the name is never bound anew, so that its constants stay what they are
         """
-        if isinstance(value, ShapeOf):
+        if isinstance(value, (ShapeOf, RecordsOf, ListsOf)):
             return value
+        if isinstance(value, InnerList):
+            return replace(value, number=syntax.Name(name_resolution.unused(name, self.expressions.taken)))
         if isinstance(value, ListOf):
             return replace(
                 value, indices=tuple(syntax.Name(name_resolution.unused(name, self.expressions.taken)) for _ in value.indices)

@@ -19,7 +19,7 @@ from polyml.frontend.library import numbers
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.builtin_reductions import is_reduction
 from polyml.frontend.parsing.names import inlined_function
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.values import LISTS, SEQUENCES, AnyList, ShapeOf, Value, leaves, length_of
 from polyml.frontend.parsing.sequences.written_arrays import WrittenArrayParser
 from polyml.frontend.parsing.source_text import FunctionText
 from polyml.reading.numba_signatures import converts
@@ -67,7 +67,8 @@ class CallParser(WrittenArrayParser, ABC):
         super().__init__(function, text, taken)
         self.before: list[syntax.Stmt] = []
         self.make_list = lambda node: None
-        self.pop_list: Callable[[ast.Call, ListOf], syntax.Expr] | None = None
+        self.pop_list: Callable[[ast.Call, AnyList], Value] | None = None
+        self.is_in_list: Callable[[ast.expr, ast.expr], syntax.Expr] = lambda node, value: syntax.Const(False)
         self._inline, self._allocate, self._reduce = inline, allocate, reduce
         self._lazy = 0  # how many `and` and `or` are around whose operand may not be evaluated
 
@@ -153,9 +154,11 @@ class CallParser(WrittenArrayParser, ABC):
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:
         signature = array_signatures.METHODS.get(method.attr)
-        listed = self.parts(method.value) if isinstance(method.value, ast.Name) else None
-        if isinstance(listed, ListOf) and self.pop_list is not None:
-            return self.pop_list(node, listed)
+        popped = self.popped(node)
+        if popped is not None:
+            if isinstance(popped, syntax.Expr):
+                return popped
+            raise self.error(node, "a tuple is neither a number nor an array", "`a, b = out.pop()`")
         if method.attr == "item" and not node.args and not node.keywords:
             loc = self.text.loc(node)
             return syntax.Call("item", (syntax.Function("number", (self.array_expr(method.value),), loc=loc),), loc=loc)
@@ -164,6 +167,18 @@ class CallParser(WrittenArrayParser, ABC):
             known = ", ".join(f"`.{name}()`" for name in sorted(array_signatures.METHODS))
             raise refuse(node, f"the method `.{method.attr}()` is not part of the language", known)
         return self.array_function(node, f".{method.attr}", signature, (self.array_expr(method.value),))
+
+    def popped(self, node: ast.Call) -> Value | None:
+        """Returns the element that a call of a method takes from a list; None for any other call."""
+        method = node.func
+        if (
+            not isinstance(method, ast.Attribute)
+            or not isinstance(method.value, (ast.Name, ast.Subscript))
+            or self.pop_list is None
+        ):
+            return None
+        listed = self.parts(method.value)
+        return self.pop_list(node, listed) if isinstance(listed, LISTS) else None
 
     def array_function(
         self, node: ast.Call, name: str, signature: array_signatures.Signature, first: tuple[syntax.Expr, ...] = ()
@@ -307,8 +322,8 @@ class CallParser(WrittenArrayParser, ABC):
         parts, loc = self.parts(node.args[0]), self.text.loc(node)
         if isinstance(parts, ShapeOf):
             return syntax.Function("ndim", (syntax.Name(parts.array, loc=loc),), loc=loc)
-        if isinstance(parts, ListOf):
-            return syntax.Shape(parts.array, len(parts.indices), loc=loc)
+        if isinstance(parts, LISTS):
+            return length_of(parts, loc)
         return syntax.Shape(self.array_name(node.args[0]), 0, loc=loc) if parts is None else syntax.Const(len(parts), loc=loc)
 
     def _extremum(self, node: ast.Call) -> syntax.Expr:

@@ -15,7 +15,7 @@ from polyml.frontend.parsing.functions.inner_functions import parameters, stores
 from polyml.frontend.parsing.names import is_number, spelled
 from polyml.frontend.parsing.sequences import array_tuples
 from polyml.frontend.parsing.sequences.tuple_parser import TupleParser
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value
+from polyml.frontend.parsing.sequences.values import LISTS, SEQUENCES, AnyList, ShapeOf, Value, leaves, length_of
 from polyml.source import Loc
 
 BINARY = {
@@ -48,7 +48,7 @@ class ExpressionParser(TupleParser):
                 if known is not MISSING:
                     return self.number(node, known)
                 if isinstance(found, SEQUENCES):
-                    what = "a list" if isinstance(found, ListOf) else "a tuple"
+                    what = "a list" if isinstance(found, LISTS) else "a tuple"
                     raise self.error(node, f"{what} is neither a number nor an array", _ACCEPTED)
                 return self._subscript(node) if found is None else found
             case ast.UnaryOp(op=ast.Not(), operand=operand) if self._truth(operand) is not None:
@@ -76,11 +76,11 @@ class ExpressionParser(TupleParser):
         known, loc = self._truth(node), self.text.loc(node)
         if known is not None:
             return syntax.Const(known, loc=loc)
-        listed = self.parts(node) if isinstance(node, ast.Name) else None
-        if isinstance(listed, ListOf):
-            return syntax.Compare("!=", syntax.Shape(listed.array, len(listed.indices), loc=loc), syntax.Const(0, loc=loc), loc=loc)
+        listed = self.parts(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
+        if isinstance(listed, LISTS):
+            return syntax.Compare("!=", length_of(listed, loc), syntax.Const(0, loc=loc), loc=loc)
         if isinstance(node, ast.BoolOp) and any(
-            isinstance(self.parts(each), ListOf) for each in ast.walk(node) if isinstance(each, ast.Name)
+            isinstance(self.parts(each), LISTS) for each in ast.walk(node) if isinstance(each, ast.Name)
         ):
             return self._logical(node, is_value=False)
         return self.expr(node)
@@ -244,6 +244,8 @@ class ExpressionParser(TupleParser):
             what = "`is` of what is computed is not part of the language"
             raise self.error(node, what, "< <= > >= == !=, `x is None`")
         sides = (node.left, *node.comparators)
+        if (is_empty := self._compared_with_nothing(node)) is not None:
+            return is_empty
         first = [self._side(side) for side in sides[:2]]
         later = [self._apart(side) if self.parts(side) is None else ([], self._side(side)) for side in sides[2:]]
         if any(block for block, _ in later):
@@ -259,6 +261,17 @@ class ExpressionParser(TupleParser):
                 pairs.append(self._compared_tuples(node, op, (one, other), loc))
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
 
+    def _compared_with_nothing(self, node: ast.Compare) -> syntax.Expr | None:
+        """Returns `out == []` and `out != []`; None for other comparisons."""
+        if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            return None
+        for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            listed = self.parts(one) if isinstance(one, (ast.Name, ast.Subscript)) else None
+            if isinstance(other, ast.List) and not other.elts and isinstance(listed, LISTS):
+                loc = self.text.loc(node)
+                return syntax.Compare(_COMPARE[type(node.ops[0])], length_of(listed, loc), syntax.Const(0, loc=loc), loc=loc)
+        return None
+
     def _side(self, node: ast.expr) -> Value:
         """Returns one side of a comparison, which may be a tuple."""
         if isinstance(node, ast.Call) and self.python_function(node):
@@ -268,7 +281,7 @@ class ExpressionParser(TupleParser):
 
     def _compared_tuples(self, node: ast.Compare, op: ast.cmpop, sides: tuple[Value, Value], loc: Loc) -> syntax.Expr:
         """Returns a comparison of tuples, which the ranks of arrays decide too."""
-        if any(isinstance(each, ListOf) for side in sides for each in _parts_of(side)):
+        if any(isinstance(each, LISTS) for side in sides for each in _parts_of(side)):
             raise self.not_affine(node, "a comparison of lists", "comparisons of their elements", "PML-F006")
         if not isinstance(op, (ast.Eq, ast.NotEq)):
             raise self.not_affine(
@@ -280,7 +293,10 @@ class ExpressionParser(TupleParser):
 
     def _member(self, node: ast.Compare, is_not: bool) -> syntax.Expr:
         """Returns `x in (1, 2)`, of numbers that are known, as comparisons with each of them."""
-        loc, known = self.text.loc(node), self.constant(node.comparators[0])
+        loc, known = self.text.loc(node), self._constants_of(node.comparators[0])
+        if known is MISSING and isinstance(self.parts(node.comparators[0]), LISTS):
+            inside = self.is_in_list(node.comparators[0], node.left)
+            return syntax.Unary("not", inside, loc=loc) if is_not else inside
         if not isinstance(known, tuple) or not known or not all(is_number(each) and each == each for each in known):
             accepted = "`x in (1, 2)`, of numbers that are known"
             raise self.error(node, "`in` of what is computed is not part of the language", accepted)
@@ -290,6 +306,13 @@ class ExpressionParser(TupleParser):
         tests = tuple(syntax.Cast(each, PYBOOL, loc=loc) for each in same)
         found = tests[0] if len(tests) == 1 else syntax.Logical("or", tests, loc=loc)
         return syntax.Unary("not", found, loc=loc) if is_not else found
+
+    def _constants_of(self, node: ast.expr) -> object:
+        """Returns the constant that an expression is, a list of constants that is written out as a tuple."""
+        if not isinstance(node, ast.List):
+            return self.constant(node)
+        parts = tuple(map(self.constant, node.elts))
+        return MISSING if MISSING in parts else parts
 
     def _known_comparison(self, node: ast.Compare) -> bool | None:
         """Returns the result of `x is None`, `x == "text"`, `x in ("a", "b")` and the like, where it is known at parsing.
@@ -328,7 +351,7 @@ class ExpressionParser(TupleParser):
         return result
 
 
-def _parts_of(value: Value) -> list[syntax.Expr | ShapeOf | ListOf]:
+def _parts_of(value: Value) -> list[syntax.Expr | ShapeOf | AnyList]:
     """Returns the numbers, arrays and shapes in a value, from left to right."""
     return [each for part in value for each in _parts_of(part)] if isinstance(value, tuple) else [value]
 
@@ -340,8 +363,8 @@ def _form(value: Value) -> object:
     return "shape" if isinstance(value, ShapeOf) else None
 
 
-def _compared(value: syntax.Expr | ShapeOf | ListOf, loc: Loc) -> syntax.Expr:
-    return value if isinstance(value, syntax.Expr) else syntax.Name(value.array, loc=loc)
+def _compared(value: syntax.Expr | ShapeOf | AnyList, loc: Loc) -> syntax.Expr:
+    return syntax.Name(value.array, loc=loc) if isinstance(value, ShapeOf) else next(leaves(value))
 
 
 def _is_single(value: object) -> bool:

@@ -19,10 +19,10 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.functions.inner_functions import is_read_inside
 from polyml.frontend.parsing.jumps import Jumps
+from polyml.frontend.parsing.lists.growing import GrowingLists
 from polyml.frontend.parsing.sequences import array_tuples
-from polyml.frontend.parsing.sequences.growing import GrowingLists
 from polyml.frontend.parsing.sequences.iterables import ITERABLES, Elements, IterableParser
-from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value
+from polyml.frontend.parsing.sequences.values import LISTS, AnyList, ListOf, ShapeOf, Value, element_of, length_of
 from polyml.frontend.traversal import nodes
 from polyml.source import Loc
 
@@ -221,22 +221,23 @@ class ForLoopParser:
         self._assignments.loops.pop()
         return syntax.For(index.name, syntax.Const(0, loc=loc), elements.length, 1, body, loc=loc)
 
-    def _over_changed(self, stmt: ast.For, listed: ListOf) -> list[syntax.Stmt]:
+    def _over_changed(self, stmt: ast.For, listed: AnyList) -> list[syntax.Stmt]:
         """Returns the loop over a list that its body changes: as long as there is an element behind the last one.
 
         for u in out: ...    ->    k = 0
                                    while k < len(out):
                                        u = out[k]; k = k + 1; ...
         """
-        loc = self._expressions.text.loc(stmt, stmt.iter)
-        number = syntax.Name(self._expressions.fresh("_number"), loc=loc)
-        element = syntax.Subscript(listed.array, (number,), inside=True, loc=loc)
+        loc, held = self._expressions.text.loc(stmt, stmt.iter), self._expressions.held(listed)
+        assert isinstance(held, LISTS)
+        listed, number = held, syntax.Name(self._expressions.fresh("_number"), loc=loc)
+        element = element_of(listed, number, loc, inside=True)
         more = syntax.Binary("+", number, syntax.Const(1, loc=loc), loc=loc)
         self._assignments.loops.append(number.name)
         first = [*self.bind(stmt.target, element, loc), syntax.Assign(number, more, loc=loc)]
         body = (*first, *self._jumps.iteration(lambda: self._body(stmt.body)))
         self._assignments.loops.pop()
-        some = syntax.Compare("<", number, syntax.Shape(listed.array, 0, loc=loc), loc=loc)
+        some = syntax.Compare("<", number, length_of(listed, loc), loc=loc)
         return [syntax.Assign(number, syntax.Const(0, loc=loc), loc=loc), syntax.While(some, body, loc=loc)]
 
     def _number_of(self, stmt: ast.For, elements: Elements) -> str:
@@ -256,13 +257,13 @@ class ForLoopParser:
         if isinstance(value, ShapeOf):
             raise self._expressions.not_affine(target, "a loop over shapes", ITERABLES, "PML-F008")
         if isinstance(value, ListOf) and isinstance(target, (ast.Tuple, ast.List)):
-            raise self._expressions.not_affine(target, "a list that is unpacked", ITERABLES, "PML-F008")
+            value = array_tuples.parts_of_list(self._expressions, target, value, len(target.elts))
         if isinstance(value, syntax.Expr) and isinstance(target, (ast.Tuple, ast.List)):
             before, parts = array_tuples.rows(self._expressions, target, value, len(target.elts))
             return [*before, *self.bind(target, parts, loc)]
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple) and len(target.elts) == len(value):
             return [made for each, part in zip(target.elts, value) for made in self.bind(each, part, loc)]
-        if not isinstance(value, (tuple, ListOf)):
+        if not isinstance(value, (tuple, *LISTS)):
             return [syntax.Assign(self._assignments.local(target), value, loc=loc)]
         return [syntax.Assign(name, part, loc=loc) for name, part in self._assignments.matched(target, value, target)]
 

@@ -19,7 +19,7 @@ from polyml.frontend.library import numbers
 from polyml.frontend.library.index_arrays import IN_LOOPS
 from polyml.frontend.library.whole_arrays import marks, texts
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, definition_of_lambda, parameters, refused_part
-from polyml.frontend.parsing.sequences.values import ListOf, Value
+from polyml.frontend.parsing.sequences.values import LISTS, Value
 from polyml.frontend.parsing.source_text import FunctionText, Written
 
 _SPELLED = {
@@ -212,7 +212,7 @@ class NameLookup:
     def refuse_tuple(self, node: ast.Name) -> None:
         """Raises LanguageError if a local name stands for a tuple."""
         if node.id in self.tuples:
-            if isinstance(self.tuples[node.id], ListOf):
+            if isinstance(self.tuples[node.id], LISTS):
                 accepted = f"its elements, such as `{node.id}[0]`, `len({node.id})`, loops over it, `np.array({node.id})`"
                 raise self.not_affine(node, f"`{node.id}` is a list, which is neither a number nor an array", accepted, "PML-F006")
             accepted = f"its parts, such as `{node.id}[0]`, `len({node.id})`, and loops over it"

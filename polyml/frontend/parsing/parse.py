@@ -41,13 +41,13 @@ from polyml.frontend.parsing.functions import arguments, assumptions, conversion
 from polyml.frontend.parsing.functions.definitions import DefinitionParser
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction, parameters
 from polyml.frontend.parsing.jumps import Jumps, asserted, raised, single_exit
+from polyml.frontend.parsing.lists.methods import ListMethods
+from polyml.frontend.parsing.lists.uses import is_evaluated_first
 from polyml.frontend.parsing.names import spelled
 from polyml.frontend.parsing.refusals import Refusals, Refused
 from polyml.frontend.parsing.sequences import grid_subscripts, results
-from polyml.frontend.parsing.sequences.growing import GrowingLists
-from polyml.frontend.parsing.sequences.list_uses import is_evaluated_first
 from polyml.frontend.parsing.sequences.lists import ListParser
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, Value, leaves, lists_in, rebuilt, same_form
+from polyml.frontend.parsing.sequences.values import LISTS, SEQUENCES, Value, leaves, lists_in, rebuilt, same_form
 from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.reading.function_source import names_outside
 from polyml.reading.numba_signatures import signature_of
@@ -142,7 +142,7 @@ class _FunctionParser:
         self._assignments = AssignmentParser(self.expressions)
         self._definitions = DefinitionParser(self._assignments, self._text.tree)
         self._jumps = Jumps(self.expressions.fresh)
-        self._growing = GrowingLists(self._assignments, self._within, lambda: self._current, self._text.tree)
+        self._growing = ListMethods(self._assignments, self._within, lambda: self._current, self._text.tree)
         self._loops = ForLoopParser(self._assignments, self._body, self._text.tree, self._jumps, self._growing)
         self._lists = ListParser(self._loops, self._assignments, self._growing)
         self.expressions.make_list, self.expressions.pop_list = self._lists.made, self._growing.popped
@@ -208,8 +208,8 @@ class _FunctionParser:
                 f"`{function.__name__}`, which changes its arguments, is called inside an expression",
                 "`f(A)` and `x = f(A)` as statements of their own",
             )
-        end = None if end is None else library_texts.at_call(function, end, loc)
-        self.expressions.before += [*first, *(body if end is None else end.body)]
+        body, end = library_texts.at_call(function, body, end, loc)
+        self.expressions.before += [*first, *body]
         values, is_tuple = ((), False) if end is None else (end.values, end.is_tuple)
         if signature is not None:
             return Inlined(conversions.returned(self.expressions, call, signature, values, is_tuple), False)
@@ -304,7 +304,7 @@ class _FunctionParser:
                 return self._assignments.assign(stmt, targets, value)
             case ast.AnnAssign(target=target, value=value):
                 return () if value is None else self._assignments.assign(stmt, [target], value)
-            case ast.AugAssign() if self._growing.joined(stmt):
+            case ast.AugAssign() | ast.Delete() if self._growing.joined(stmt):
                 return ()
             case ast.AugAssign():
                 return (self._assignments.augmented(stmt),)
@@ -452,9 +452,9 @@ class _FunctionParser:
         """
         function, operand = self.expressions.value(call.func), call.args[0]
         listed = self.expressions.parts(operand) if isinstance(operand, (ast.Name, ast.Subscript)) else None
-        if isinstance(listed, ListOf) and function in (min, max) and not call.keywords:
+        if isinstance(listed, LISTS) and function in (min, max) and not call.keywords:
             return self._lists.extremum(listed, call, function is min)
-        if isinstance(listed, ListOf) and function is sum and COMPENSATES:
+        if isinstance(listed, LISTS) and function is sum and COMPENSATES:
             return None
         found = reduction(call, function, self.expressions.fresh)
         if found is None:

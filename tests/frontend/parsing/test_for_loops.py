@@ -345,7 +345,6 @@ def three_for_two(A):
         of_zips_backwards,
         many_parts,
         three_for_two,
-        pairs_of_elements,
     ],
     ids=lambda f: f.__name__,
 )

@@ -60,8 +60,14 @@ def appended(builder: LoopBuilder, stmt: syntax.Assign) -> None:
     count = own.shape[0].expr
     room, kind = syntax.Name(f"{own.memory}.room"), syntax.TypeOf(syntax.Const(0, loc=stmt.loc), "listed", loc=stmt.loc)
     larger = syntax.Binary("*", room, syntax.Const(_FACTOR))
+    is_full = syntax.Compare(">=", count, room)
+    [place] = target.indices
+    assert isinstance(place, syntax.Call)
+    if len(place.args) > 1:  # room for so many elements
+        used = syntax.Binary("+", count, place.args[1])
+        larger, is_full = syntax.Binary("max", larger, used), syntax.Compare(">", used, room)
     grown = syntax.Alloc(own.memory, (room, count), kind, None, late=True, loc=stmt.loc)
-    builder.out.append(syntax.If(syntax.Compare(">=", count, room), (syntax.Assign(room, larger), grown), loc=stmt.loc))
+    builder.out.append(syntax.If(is_full, (syntax.Assign(room, larger), grown), loc=stmt.loc))
     builder.out.append(dataclasses.replace(stmt, target=own.lvalue((count,)), value=value, in_place=False))
 
 
@@ -69,6 +75,8 @@ def assigned(element: syntax.Subscript) -> syntax.Subscript:
     """Returns an element of a list as what is assigned, for which Python's error of an index has a text of its own."""
 
     def told(index: syntax.Expr) -> syntax.Expr:
+        if isinstance(index, syntax.Binary):  # in a block of a list of lists
+            return dataclasses.replace(index, right=told(index.right))
         if not isinstance(index, syntax.Call) or (index.function, index.module) != ("position", "list"):
             return index
         return dataclasses.replace(index, module="list assignment")

@@ -74,6 +74,7 @@ class Names:
     bound: returns the argument for each parameter
     fresh: returns a name that is not in use
     refused: returns the error for a part of the function, from the node and what it is
+    length: the name of `len`
     """
 
     is_call: Callable[[ast.Call], bool]
@@ -82,6 +83,7 @@ class Names:
     bound: Callable[[ast.Call], tuple[ast.expr, ...]]
     fresh: Callable[[str], str]
     refused: Callable[[ast.AST, str], Exception]
+    length: str = "len"
 
 
 def calls_itself(tree: ast.FunctionDef, is_call: Callable[[ast.Call], bool]) -> bool:
@@ -162,6 +164,8 @@ class _Graph:
                 self._while(stmt)
             case ast.For(target=ast.Name(), iter=ast.Call(keywords=[]) as call, orelse=[]) if self._names.is_range(call):
                 self._for(stmt)
+            case ast.For(iter=ast.Name() | ast.Subscript(value=ast.Name()), orelse=[]) if not self._has_call(stmt.iter):
+                self._for_elements(stmt)
             case ast.Break():
                 self._go(self._loops[-1][1])
             case ast.Continue():
@@ -230,13 +234,33 @@ class _Graph:
         next_, last = (self._names.fresh(stem) for stem in ("_next", "_stop"))
         for name, value in ((next_, start), (last, stop)):
             self._set(name, ast.Call(_load(self._names.index), [value], []), stmt)
+        test = ast.Compare(_load(next_), [ast.Lt() if step > 0 else ast.Gt()], [_load(last)])
+        self._counted(stmt, next_, test, _load(next_), step)
+
+    def _for_elements(self, stmt: ast.For) -> None:
+        """Takes a loop over a list or array, or over a list in a list, as a `while`."""
+        over, next_ = stmt.iter, self._names.fresh("_next")
+        base = over.value if isinstance(over, ast.Subscript) else over
+        if self._stored_in(stmt, base):
+            raise self._names.refused(stmt, "a loop that binds what it goes over anew, around a call of the function itself")
+        if isinstance(over, ast.Subscript):
+            over = at(ast.Subscript(base, self._held(over.slice), ast.Load()), stmt)
+        self._set(next_, ast.Constant(0), stmt)
+        test = ast.Compare(_load(next_), [ast.Lt()], [ast.Call(_load(self._names.length), [over], [])])
+        self._counted(stmt, next_, test, ast.Subscript(over, _load(next_), ast.Load()), 1)
+
+    def _stored_in(self, stmt: ast.For, base: ast.expr) -> bool:
+        names = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        return isinstance(base, ast.Name) and base.id in names
+
+    def _counted(self, stmt: ast.For, next_: str, test: ast.expr, value: ast.expr, step: int) -> None:
+        """Takes a loop that counts by a number of its own as a `while`. test: whether there is an iteration; value: what its target gets"""
         head, body, behind = self._new(), self._new(), self._new()
         self._go(head)
         self._begin(head)
-        test = ast.Compare(_load(next_), [ast.Lt() if step > 0 else ast.Gt()], [_load(last)])
         self._now.end = Branch(at(test, stmt), body, behind)
         self._begin(body)
-        self._add(ast.Assign([stmt.target], _load(next_)), stmt)
+        self._add(ast.Assign([stmt.target], value), stmt)
         self._set(next_, ast.BinOp(_load(next_), ast.Add(), ast.Constant(step)), stmt)
         self._loops.append((head, behind))
         self._stmts(stmt.body)

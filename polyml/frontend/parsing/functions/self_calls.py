@@ -45,15 +45,15 @@ def replaced(
         place = tree if node is tree or not isinstance(node, (ast.expr, ast.stmt)) else node
         return parser.not_affine(place, f"{what} is not compiled", _ACCEPTED, "PML-F009")
 
-    index = parser.fresh("_index")
-    names = Names(is_call, lambda call: parser.value(call.func) is range, index, bound, parser.fresh, refused)
+    index, length = parser.fresh("_index"), parser.fresh("_length_of")
+    names = Names(is_call, lambda call: parser.value(call.func) is range, index, bound, parser.fresh, refused, length)
     try:
         made = recursion.iterative(tree, own, names, sys.getrecursionlimit())
     except LanguageError as problem:
         return frozenset(), problem
     parser.text = replace(parser.text, tree=made.tree)
-    parser.locals |= made.names | {index}
-    parser.known |= {made.error: RecursionError, index: operator.index}
+    parser.locals |= made.names | {index, length}
+    parser.known |= {made.error: RecursionError, index: operator.index, length: len}
     return made.names - {made.error}, None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from polyml.frontend import syntax
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.calls import CallParser
+from polyml.frontend.parsing.sequences.values import ListOf
 
 
 def places(parser: CallParser, node: ast.expr, count: int) -> tuple[syntax.Expr, ...] | None:
@@ -45,6 +46,19 @@ def rows(parser: CallParser, node: ast.expr, value: syntax.Expr, count: int) -> 
     same = syntax.Compare("==", syntax.Shape(array.name, 0, loc=loc), syntax.Const(count, loc=loc), loc=loc)
     made.append(syntax.Require(same, "an array that is unpacked into another number of names", loc=loc))
     return made, tuple(syntax.Subscript(array.name, (syntax.Const(k, loc=loc),), loc=loc) for k in range(count))
+
+
+def parts_of_list(parser: CallParser, node: ast.expr, value: ListOf, count: int) -> tuple[syntax.Expr, ...]:
+    """Returns the numbers of a list in a list of lists of one length that is unpacked into `count` names, and requires that it has so many.
+
+    node: the targets or the expression, for messages
+    """
+    if len(value.indices) + 1 != value.ndim or value.count:
+        raise parser.not_affine(node, "a list that is unpacked", "a list in a list of lists of one length", "PML-F008")
+    loc, places = parser.text.loc(node), [_held(parser, each) for each in value.indices]
+    fits = syntax.Compare("==", syntax.Shape(value.array, len(places), loc=loc), syntax.Const(count, loc=loc), loc=loc)
+    parser.before.append(syntax.Require(fits, "a list that is unpacked into another number of names", loc=loc))
+    return tuple(syntax.Subscript(value.array, (*places, syntax.Const(k, loc=loc)), loc=loc) for k in range(count))
 
 
 def mask(parser: CallParser, node: ast.expr) -> syntax.Expr | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.expression_parser import ExpressionParser
-from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.values import LISTS, AnyList, ListOf, ShapeOf, Value, element_of, grows, leaves, length_of
 
 _OF_ELEMENTS = (range, enumerate, zip, reversed)
 ITERABLES = "loops over ranges and arrays, `enumerate`, `zip` and `reversed` of these, and tuples that are written out"
@@ -91,7 +91,7 @@ class IterableParser:
     def _held_part(self, value: Value, bound: set[str]) -> Value:
         if isinstance(value, tuple):
             return tuple(self._held_part(part, bound) for part in value)
-        return value if isinstance(value, (ShapeOf, ListOf)) else self._held(value, bound)
+        return value if isinstance(value, (ShapeOf, *LISTS)) else self._held(value, bound)
 
     def elements(self, node: ast.expr, bound: set[str]) -> Elements:
         """Returns what a loop over a node goes over.
@@ -111,7 +111,7 @@ class IterableParser:
             if called is zip and node.args:
                 return self._together([self.elements(argument, bound) for argument in node.args])
         listed = self._expressions.parts(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
-        if isinstance(listed, ListOf):
+        if isinstance(listed, LISTS):
             return self._items(listed, node)
         is_part = isinstance(node, (ast.Name, ast.Subscript)) or isinstance(node, ast.Attribute) and node.attr == "T"
         is_computed = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare))
@@ -120,17 +120,16 @@ class IterableParser:
             raise self._refused(node)
         return self._rows(node, bound)
 
-    def _items(self, listed: ListOf, node: ast.expr) -> Elements:
+    def _items(self, listed: AnyList, node: ast.expr) -> Elements:
         """Returns the elements of a list."""
         held, loc = self._expressions.held(listed), self._expressions.text.loc(node)
-        assert isinstance(held, ListOf)
+        assert isinstance(held, LISTS)
 
         def value(number: syntax.Expr) -> Value:
-            indices = (*held.indices, number)
-            return syntax.Subscript(held.array, indices, loc=loc) if len(indices) == held.ndim else replace(held, indices=indices)
+            return element_of(held, number, loc, inside=not isinstance(held, ListOf))
 
-        length: syntax.Expr = syntax.Shape(held.array, len(held.indices), loc=loc)
-        if held.count:  # the loop may change it
+        length = length_of(held, loc)
+        if grows(held):  # the loop may change it
             name = syntax.Name(self._expressions.fresh("_held"), loc=loc)
             self._expressions.before.append(syntax.Assign(name, length, loc=loc))
             length = name

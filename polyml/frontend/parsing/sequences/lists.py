@@ -19,9 +19,9 @@ from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.builtin_reductions import own_names
 from polyml.frontend.parsing.for_loops import ForLoopParser
 from polyml.frontend.parsing.functions.recursion import Unset
-from polyml.frontend.parsing.sequences.growing import GrowingLists
+from polyml.frontend.parsing.lists.growing import GrowingLists
 from polyml.frontend.parsing.sequences.iterables import Elements
-from polyml.frontend.parsing.sequences.values import ListOf
+from polyml.frontend.parsing.sequences.values import LISTS, AnyList, ListOf, element_of, length_of
 from polyml.source import Loc
 
 _COMPILED = "`[0.0] * n`, `[a, b, c]`, `[[0.0] * m for i in range(n)]`, `[f(x) for x in A]`"
@@ -65,17 +65,8 @@ class ListParser:
         self._own: set[str] = set()  # the arrays of lists that this function makes
 
     def is_list(self, node: ast.expr) -> bool:
-        """Returns whether an expression makes a list of a length that does not depend on data."""
-        match node:
-            case ast.List():
-                return True
-            case ast.ListComp():
-                return not any(part.is_async for part in node.generators)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return any(isinstance(side, ast.List) for side in (left, right))
-            case ast.Call(func=function, args=[] | [_], keywords=[]):
-                return self._expressions.value(function) is list
-        return False
+        """Returns whether an expression makes a list."""
+        return self._growing.new.is_new(node)
 
     def apart(self, stmt: ast.Assign) -> list[ast.stmt] | None:
         """Returns `a, b = [], x` as assignments of their own, where one value makes a list and no value reads what the statement assigns;
@@ -101,7 +92,7 @@ class ListParser:
             self._assignments.sequence_bound(target, made)
         return []
 
-    def made(self, node: ast.expr) -> ListOf | None:
+    def made(self, node: ast.expr) -> AnyList | None:
         """Returns a list without a name, whose statements are added before the one that is parsed; None where an expression makes none."""
         if not self.is_list(node):
             return None
@@ -118,19 +109,21 @@ class ListParser:
         assert isinstance(alloc.shape, tuple)
         return ListOf(name, len(alloc.shape))
 
-    def extremum(self, listed: ListOf, call: ast.Call, is_min: bool) -> syntax.Name:
+    def extremum(self, listed: AnyList, call: ast.Call, is_min: bool) -> syntax.Name:
         """Returns the name of the least or greatest element of a list, whose statements are added before the one that is parsed.
 
-        Raises NotAffineError for a list of lists.
+        Raises NotAffineError for a list of lists or tuples.
         """
-        if len(listed.indices) + 1 != listed.ndim:
-            raise self._refused(call, "the extremum of a list of lists")
-        loc, length = self._expressions.text.loc(call), syntax.Shape(listed.array, listed.ndim - 1)
+        loc, held = self._expressions.text.loc(call), self._expressions.held(listed)
+        assert isinstance(held, LISTS)
+        length = length_of(held, loc)
         result, index = (syntax.Name(self._expressions.fresh(stem), loc=loc) for stem in ("_found", "_item"))
         none = syntax.Compare("==", length, syntax.Const(0, loc=loc), loc=loc)
         first, each = (
-            syntax.Subscript(listed.array, (*listed.indices, number), loc=loc) for number in (syntax.Const(0, loc=loc), index)
+            element_of(held, number, loc, inside=not isinstance(held, ListOf)) for number in (syntax.Const(0, loc=loc), index)
         )
+        if not isinstance(first, syntax.Expr) or not isinstance(each, syntax.Expr):
+            raise self._refused(call, "the extremum of a list of lists or tuples")
         better = syntax.Binary("min" if is_min else "max", result, each, loc=loc)
         self._expressions.before += [
             syntax.If(none, (syntax.Raise("ValueError", (_EMPTY[is_min],), loc=loc),), loc=loc),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from polyml.frontend import syntax
 from polyml.frontend.parsing.expression_parser import ExpressionParser
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value
+from polyml.frontend.parsing.sequences.values import LISTS, SEQUENCES, ListOf, ListsOf, RecordsOf, ShapeOf, Value, lists_in
 from polyml.reading import result_forms
 from polyml.source import Loc
 
@@ -24,7 +24,12 @@ def returned(expressions: ExpressionParser, node: ast.expr, found: Value, loc: L
     def form(value: Value) -> str:
         if isinstance(value, tuple):
             return result_forms.tuple_of(tuple(map(form, value)))
-        if isinstance(value, ListOf) and value.indices:
+        if isinstance(value, (RecordsOf, ListsOf)):
+            held = tuple(lists_in((value,)))
+            values.extend(syntax.Name(each.array, loc=loc) for each in held)
+            kind = result_forms.TUPLES if isinstance(value, RecordsOf) else result_forms.LISTS
+            return result_forms.list_of(kind, len(held))
+        if isinstance(value, LISTS) and not (isinstance(value, ListOf) and not value.indices):
             raise expressions.not_affine(node, "a list in a list as the result", "the outermost list", "PML-F006")
         if isinstance(value, (ShapeOf, ListOf)):
             values.append(syntax.Name(value.array, loc=loc))

@@ -11,7 +11,17 @@ from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing.calls import CallParser
 from polyml.frontend.parsing.sequences import array_tuples, selected_arrays
-from polyml.frontend.parsing.sequences.values import SEQUENCES, ListOf, ShapeOf, Value, leaves
+from polyml.frontend.parsing.sequences.values import (
+    LISTS,
+    SEQUENCES,
+    AnyList,
+    InnerList,
+    ListOf,
+    ShapeOf,
+    Value,
+    element_of,
+    leaves,
+)
 
 _COMPILED = "`t[0]` and `t[1:]` of a tuple `t`, with constants"
 
@@ -33,13 +43,15 @@ class TupleParser(CallParser):
             if len(result.values) == 1 and isinstance(result.values[0], SEQUENCES) and not result.is_tuple:
                 return result.values[0]
             return result.values if result.is_tuple else self.only_value(node, result)
-        listed = self.make_list(node)
+        listed: Value | None = self.make_list(node)
+        if listed is None and isinstance(node, ast.Call):
+            listed = self.popped(node)
         if listed is not None:
             return listed
         found = self.part_of_tuple(node) if isinstance(node, ast.Subscript) else self.parts(node)
         return self.expr(node) if found is None else found
 
-    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | ListOf | None:
+    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | AnyList | None:
         """Returns the parts of a tuple, a shape or a list; None for an expression that is none, or the call of a function."""
         match node:
             case ast.Tuple(elts=elements):
@@ -100,7 +112,7 @@ class TupleParser(CallParser):
             return None
         if isinstance(base, syntax.Expr):
             return self.part_of_array(base, node)
-        if isinstance(base, ListOf):
+        if isinstance(base, LISTS):
             return self._part_of_list(base, node)
         if isinstance(base, tuple):
             base = tuple(map(self.held, base))
@@ -115,14 +127,13 @@ class TupleParser(CallParser):
             raise self.not_affine(node, f"a tuple of {len(base)} has no part {index}", _COMPILED, "PML-F006")
         return base[index]
 
-    def _part_of_list(self, base: ListOf, node: ast.Subscript) -> Value:
+    def _part_of_list(self, base: AnyList, node: ast.Subscript) -> Value:
         """Returns an element of a list."""
+        if isinstance(node.slice, ast.Slice) and (made := self.make_list(node)) is not None:
+            return made
         if isinstance(node.slice, (ast.Slice, ast.Tuple)):
             raise self.not_affine(node, "a slice of a list", "`w[i]`, `np.array(w)`", "PML-F006")
-        indices = (*base.indices, self.expr(node.slice))
-        if len(indices) < base.ndim:
-            return replace(base, indices=indices)
-        return syntax.Subscript(base.array, indices, loc=self.text.loc(node))
+        return element_of(base, self.expr(node.slice), self.text.loc(node))
 
     def _is_of_result(self, node: ast.expr) -> bool:
         """Returns whether a node is the result of a function that is inlined, or a part of one."""
@@ -136,7 +147,10 @@ class TupleParser(CallParser):
             return tuple(map(self.held, value))
         if isinstance(value, ListOf):
             return replace(value, indices=tuple(each for index in value.indices for each in leaves(self.held(index))))
-        if isinstance(value, (ShapeOf, syntax.Const, syntax.Name)):
+        if isinstance(value, InnerList):
+            [number] = leaves(self.held(value.number))
+            return replace(value, number=number)
+        if isinstance(value, (ShapeOf, *LISTS, syntax.Const, syntax.Name)):
             return value
         name = syntax.Name(self.fresh("_part"), loc=value.loc)
         self.before.append(syntax.Assign(name, value, loc=value.loc))

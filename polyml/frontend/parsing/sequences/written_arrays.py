@@ -10,7 +10,7 @@ from dataclasses import replace
 from polyml.frontend import syntax
 from polyml.frontend.parsing.array_signatures import Signature
 from polyml.frontend.parsing.names import NameLookup
-from polyml.frontend.parsing.sequences.values import ListOf, ShapeOf, Value, has_shape, leaves
+from polyml.frontend.parsing.sequences.values import LISTS, AnyList, ListOf, ShapeOf, Value, has_shape, leaves
 
 MOST_ELEMENTS = 256  # each of which is a statement
 _DEFAULTS: dict[str, tuple[object, ...]] = {"copy": (True, None), "order": (None, "K", "C"), "ndmin": (0,), "subok": (False,)}
@@ -23,7 +23,7 @@ class WrittenArrayParser(NameLookup, ABC):
         is parsed, and None for any other expression
     """
 
-    make_list: Callable[[ast.expr], ListOf | None]
+    make_list: Callable[[ast.expr], AnyList | None]
 
     @abstractmethod
     def evaluated(self, node: ast.expr) -> Value:
@@ -41,7 +41,7 @@ class WrittenArrayParser(NameLookup, ABC):
         """Returns a value that is computed before the statement that is parsed."""
 
     @abstractmethod
-    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | ListOf | None:
+    def parts(self, node: ast.expr) -> tuple[Value, ...] | ShapeOf | AnyList | None:
         """Returns the parts of a tuple, a shape or a list; None for an expression that is none, or the call of a function."""
 
     @abstractmethod
@@ -89,7 +89,7 @@ class WrittenArrayParser(NameLookup, ABC):
         value = self._listed(node)
         return value if isinstance(value, syntax.Expr) else self._array_of(node, value)
 
-    def _array_of(self, node: ast.expr, value: tuple[Value, ...] | ShapeOf | ListOf) -> syntax.Function:
+    def _array_of(self, node: ast.expr, value: tuple[Value, ...] | ShapeOf | AnyList) -> syntax.Function:
         """Returns the Function for the array that NumPy makes of a sequence."""
         loc = self.text.loc(node)
         if isinstance(value, ShapeOf):
@@ -100,6 +100,8 @@ class WrittenArrayParser(NameLookup, ABC):
                 part = syntax.Subscript(value.array, value.indices, loc=loc)
             options = (("listed", True), ("grows", True)) if value.count else (("listed", True),)
             return syntax.Function("array", (part,), options, loc=loc)
+        if isinstance(value, LISTS):
+            raise self.not_affine(node, "an array of a list of lists or tuples that grows", "lists of numbers", "PML-F006")
         shape, args = _shape(value), tuple(leaves(value))
         if shape is None or has_shape(value):
             what = "an array of lists of different lengths, or of shapes"

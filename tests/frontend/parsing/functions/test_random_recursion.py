@@ -71,7 +71,8 @@ class Text:
                 f"{pad}        {self.rng.choice(('break', 'continue', f'return {self.value(1)}'))}",
             ]
             if self.rng.random() < 0.6:
-                return [f"{pad}for {counter} in range({head}):", *end, *self.block(indent + 1, 2)]
+                over = "a" if self.rng.random() < 0.3 else f"range({head})"
+                return [f"{pad}for {counter} in {over}:", *end, *self.block(indent + 1, 2)]
             return [
                 f"{pad}{counter} = 0",
                 f"{pad}while {counter} < 2 and {self.test(1)}:",
@@ -91,7 +92,7 @@ def ran(tree, given, budget):
             raise TimeoutError
         return max(*values)
 
-    scope = {"max": most, "RecursionError_": RecursionError, "index": int}
+    scope = {"max": most, "len": len, "RecursionError_": RecursionError, "index": int}
     exec(compile(ast.Module([tree], []), "<text>", "exec"), scope)
     a = list(given[0])
     try:
@@ -118,7 +119,7 @@ def compared(seed: int) -> str:
     [tree] = ast.parse(text).body
     own = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)) | {"a", "n", "m"}
     try:
-        made = iterative(tree, own - {"f", "range", "max"}, names(), 20)
+        made = iterative(tree, own - {"f", "range", "max", "len"}, names(), 20)
     except SyntaxError as problem:
         return "" if "some path does not assign" in str(problem) else f"{problem}\n{text}"
     made.tree.body.insert(0, ast.fix_missing_locations(ast.parse(f"{made.error} = RecursionError_").body[0]))

@@ -277,13 +277,13 @@ def number_of_mixed_types(A, n):
 
 def added(A, n):
     w = [0] * n
-    v = w + w
+    v = w * 2
     return len(v)
 
 
 def sliced(A, n):
     w = [0] * n
-    return len(w[1:])
+    return len(w[::2])
 
 
 def of_arrays(A, n):
@@ -319,7 +319,7 @@ def by_arrays(A, n):
 
 
 def ragged(A, n):
-    w = [[0] * i for i in range(n)]
+    w = [[[0] * j for j in range(i)] for i in range(n)]
     return len(w[1])
 
 
@@ -333,7 +333,7 @@ REFUSED = {
     in_a_branch: "is bound to an array under a condition",
     renamed: "`w` is this tuple on one path and something else on another",
     by_arrays: "a list has a subscript that is an array",
-    ragged: "a list of lists of different lengths",
+    ragged: "a list or shape in a list of numbers",
 }
 
 

@@ -249,3 +249,50 @@ def test_a_tuple_from_outside_is_looked_at_in_each_call(monkeypatch):
     assert kernel(*given)[2] == 3
     monkeypatch.setitem(loops_over_constants.__globals__, "SHIFTS", ((1, 1), (0, 0)))
     assert kernel(*given)[2] == 2
+
+
+def rows_unpacked(A):
+    total = 0
+    for a, b in A:
+        A[0, 0] += 1
+        total += a * 10 + b
+    for k, (a, b) in enumerate(A):
+        total += a * k - b
+    return total
+
+
+def a_row_unpacked(A):
+    a, b = A[-1]
+    A[-1, 0] = 99
+    A[0, 1], A[0, 0] = A[0]
+    return a + b
+
+
+def an_array_unpacked(A):
+    a, b = A
+    a[0] = 5
+    return a * b
+
+
+def lists_unpacked(A):
+    steps = [(0, 1), (1, 0), (0, -1)]
+    w = [[0] * 2 for _ in range(3)]
+    total = 0
+    for k in range(3):
+        w[k][0] = k
+        x, y = w[k]
+        dx, dy = steps[k]
+        total += x * dx + y + dy
+    for dx, dy in steps:
+        total += dx * 3 + dy
+    return total
+
+
+@pytest.mark.parametrize("function", [rows_unpacked, a_row_unpacked, an_array_unpacked, lists_unpacked])
+def test_rows_are_unpacked(function):
+    for shape in ((3, 2), (2, 2), (2, 3), (1, 2), (0, 2), (0, 3)):
+        for dtype in (np.float32, np.int64):
+            A = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+            assert_python(function, A, compiles=shape == (3, 2) and function is not an_array_unpacked)
+    assert_python(function, np.arange(4.0), compiles=False)
+    assert_python(function, np.arange(8.0).reshape(2, 2, 2), compiles=False)

@@ -302,24 +302,25 @@ def of_lists(A):
     rows = []
     row = []
     rows.append(row)
-    return len(rows)
+    row.append(1)
+    return len(rows[0])
 
 
 def of_tuples(A):
     out = []
-    out.append((1, 2.0))
+    out.append((1, (2, 3.0)))
     return len(out)
 
 
 def sorted_in_place(A):
     out = []
-    out.sort()
+    out.sort(key=abs)
     return out
 
 
 def of_fixed_length(A):
     w = [0.0] * A.shape[0]
-    v = w[0:1]
+    v = w[0:2:2]
     return len(v)
 
 
@@ -413,8 +414,8 @@ def bound_anew_on_one_path(A):
         (bound_anew_on_one_path, "a list that has two names, is bound anew in a loop or branch"),
         (numbered_while_it_grows, "a list that the loop changes, inside of what it goes over"),
         (twice_while_it_shrinks, "a list that the loop changes, inside of what it goes over"),
-        (of_lists, "a list in a list that grows"),
-        (of_tuples, "a tuple in a list that grows"),
+        (of_lists, "a list that the text may go on with under its name, in a list of lists"),
+        (of_tuples, "a tuple in a list of tuples of 2 numbers"),
         (sorted_in_place, "`.sort()` of a list"),
         (of_fixed_length, "a slice of a list"),
         (popped_late, "`.pop()` behind what may raise an error or read the list"),
