@@ -10,12 +10,12 @@ CASES = [
         "unknown function",
         """
 def f(A):
-    A[0] = sorted(A)
+    A[0] = filter(A)
 """,
         LanguageError,
         """
-kernel.py:2:12: error: `sorted` is not a function of the language
-          A[0] = sorted(A)
+kernel.py:2:12: error: `filter` is not a function of the language
+          A[0] = filter(A)
                  ^^^^^^^^^
   note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,

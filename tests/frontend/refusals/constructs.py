@@ -252,13 +252,13 @@ kernel.py:2:12: error: 'é' is not a number of the language
         "two lines",
         """
 def f(A):
-    A[0] = sorted(
+    A[0] = filter(
         A)
 """,
         LanguageError,
         """
-kernel.py:2:12: error: `sorted` is not a function of the language
-          A[0] = sorted(
+kernel.py:2:12: error: `filter` is not a function of the language
+          A[0] = filter(
                  ^^^^^^^
   note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,

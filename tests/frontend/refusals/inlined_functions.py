@@ -11,14 +11,14 @@ CASES = [
         """
 def g(x):
     y = x
-    return sorted(y)
+    return filter(y)
 def f(A):
     A[0] = g(A[1])
 """,
         LanguageError,
         """
-kernel.py:3:12: error: `sorted` is not a function of the language
-          return sorted(y)
+kernel.py:3:12: error: `filter` is not a function of the language
+          return filter(y)
                  ^^^^^^^^^
   note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
   note: `g` is called at kernel.py:5:12""",
