@@ -49,10 +49,10 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         around = divided(model, make)
         if pays_tiles(around.model.scop):
             raise
-        around = with_ended(around, make)
-        repeats = any(map(has_nest_in_loop, around.model.scop.statements.values())) or pays_tiles(around.model.scop)
+        repeats = any(map(has_nest_in_loop, around.model.scop.statements.values()))
         if repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
+        around = with_ended(around, make)
     if around.loops.sequential and (chunked := _with_chunks(around.apart, wanted, around.loops, runner)) is not None:
         return chunked
     around = summed(around, make)

@@ -17,7 +17,7 @@ from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Role, Scop, Statement
 from polyml.model.index_arrays.origins import INJECTIVE, MONOTONIC, IndexFact
 from polyml.schedule.analysis.free_updates import FreeUpdates
-from polyml.schedule.analysis.private_numbers import private_numbers
+from polyml.schedule.analysis.private_numbers import flags, private_numbers
 from polyml.schedule.analysis.traffic import ASSUMED
 from polyml.schedule.legality.check import parallel_bands
 from polyml.schedule.legality.proof import carries_none
@@ -267,9 +267,11 @@ def _marked(node: isl.ScheduleNode, updates: FreeUpdates) -> isl.ScheduleNode:
 
 
 def _partial_or_private(band: isl.ScheduleNode, updates: FreeUpdates) -> tuple[str, ...] | None:
-    """Returns the same as `_partial`, where each thread may have its own of the numbers whose values live in one iteration."""
+    """Returns the same as `_partial`, where each thread may have its own of the numbers whose values live in one iteration, and where all
+    iterations may assign a constant to a number.
+    """
     partial = _partial(band, updates)
-    if partial is None and (private := private_numbers(band, updates.scop, updates.dependences)):
+    if partial is None and (private := private_numbers(band, updates.scop, updates.dependences) | flags(band, updates.scop)):
         others = {name: r for name, r in updates.reductions.items() if r.array not in private}
         return _partial(band, FreeUpdates(updates.scop, updates.dependences.besides(private), others))
     return partial

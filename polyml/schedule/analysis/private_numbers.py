@@ -12,6 +12,7 @@ from collections.abc import Collection
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.frontend import syntax
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Role, Scop
@@ -28,6 +29,22 @@ def private_numbers(band: isl.ScheduleNode, scop: Scop, dependences: Dependences
         for name in _candidates(scop, names)
         if dependences.reads_before(name).is_empty() and carries_none(band, dependences.value_flow_through(name))
     )
+
+
+def flags(band: isl.ScheduleNode, scop: Scop) -> frozenset[str]:
+    """Returns the numbers to which all statements inside of a band that write them assign the same constant, while none there reads them: the
+    order of these does not matter.
+    """
+    inside = [scop.statements[name] for name in polyhedra.set_names(band.get_domain())]
+    read = {access.array for statement in inside for access in statement.reads}
+    values: dict[str, set[object]] = {}
+    for statement in inside:
+        for access in statement.writes:
+            value = statement.value
+            known = (value.value, value.dtype) if isinstance(value, syntax.Const) else statement.name
+            values.setdefault(access.array, set()).add(known)
+    numbers = (name for name, found in values.items() if len(found) == 1 and not isinstance(next(iter(found)), str))
+    return frozenset(name for name in numbers if name not in read and not scop.arrays[name].shape)
 
 
 def _candidates(scop: Scop, names: Collection[str]) -> list[str]:

@@ -105,3 +105,27 @@ def test_short_sums_are_added_up_by_one_thread():
     kernel = polyml.kernel(beside, cache=False, threads=2, fallback="error")
     text = str(kernel.inspect_ast(*(np.ones(60_000) for _ in range(3))))
     assert "if n >= 8192" in text and "total_partial[thread, 0]" in text and "total = total + u*u" in text
+
+
+def flagged(a, b, x):
+    changed = False
+    most = 0.0
+    for i in range(a.shape[0]):
+        b[i] = a[i] * 0.5
+        most = max(most, b[i])
+        changed = True
+    for i in range(a.shape[0]):
+        while x[i] > 1.0:
+            x[i] *= 0.5
+    return changed, most
+
+
+def test_a_constant_that_all_iterations_assign_is_no_obstacle():
+    assert ("most",) in shared(flagged)
+    a = np.random.default_rng(0).random(30_000)
+    for size in (30_000, 100, 0):
+        for threads in (1, 3):
+            wanted, own = np.zeros(size), np.zeros(size)
+            kernel = polyml.kernel(flagged, cache=False, threads=threads, fallback="error", fp="reassociate")
+            assert kernel(a[:size], own, a[:size].copy()) == flagged(a[:size], wanted, a[:size].copy())
+            np.testing.assert_array_equal(own, wanted)
