@@ -110,7 +110,7 @@ _CALLS = {
         "np.arange(n, dtype=np.float32) + 0",
         "np.arange(0, 1, 0.25) + x",
         "np.arange(s) * x[0]",
-        "np.arange(x[0], 9, s)",
+        "np.arange(n, s * 9, s) * x[0]",
     ],
     "linspace": ["np.linspace(0, 1, n + 2) * x[0]", "np.linspace(1, 2.5, 4, endpoint=False) + x"],
     "tensordot": ["np.tensordot(A, B)", "np.tensordot(A, B, axes=1)", "np.tensordot(A, B, axes=([0], [1]))"],
