@@ -91,4 +91,36 @@ def in_strides(w: Writer) -> None:
         w.know(reals=total)
 
 
-LISTS = (collected, collected, stack, stack, frontier, in_steps, in_strides)
+def neighbours(w: Writer) -> None:
+    """Writes lists of lists, of numbers or pairs, which loops and methods fill, and a loop over all of their elements."""
+    i, adj, v = w.counter(), w.fresh("adj", "groups"), w.fresh("v", "other")
+    u, total, has_pairs = w.fresh("u", "node"), w.fresh("total", "found"), w.chance(0.4)
+    w.emit(f"{adj} = [[] for _ in range(n)]")
+
+    def element() -> str:
+        number = f"int({bare(whole(w, 1))})"
+        return f"({number}, float({bare(real(w, 1))}))" if has_pairs else number
+
+    with w.block(f"for {i} in range(n):", rows=i, loops=i):
+        with w.block(f"if {condition(w)}:"):
+            w.emit(f"{adj}[{w.pick(row(w), i)}].append({element()})")
+        if w.chance(0.5):
+            w.emit(f"{adj}[{i}].append({element()})")
+        if w.chance(0.4):
+            with w.block(f"if {adj}[{i}]:"):
+                w.emit(w.pick(f"{adj}[{i}].pop()", f"{adj}[{i}].reverse()", f"del {adj}[{i}][0]", f"{adj}[{i}].clear()"))
+        if w.chance(0.4):
+            w.emit(
+                w.pick(f"{adj}[{i}].insert(1, {element()})", f"{adj}[{i}].extend({adj}[n - 1][:2])", f"{adj}[{i}] += [{element()}]")
+            )
+        if w.chance(0.3) and not has_pairs:
+            w.emit(f"{adj}[{i}].sort()")
+    w.emit(f"{total} = 0")
+    with w.block(f"for {u} in range(n):", rows=u, loops=u):
+        head = f"{v}, weight" if has_pairs else v
+        with w.block(f"for {head} in {w.pick(f'{adj}[{u}]', f'{adj}[{u}]', f'{adj}[{u}][::-1]', f'{adj}[{u}][1:]')}:"):
+            w.emit(f"{total} = ({total} * 3 + {v} % 1000) % 1000")
+    w.arrays.append(w.pick(adj, total, f"len({adj}[0])", f"({adj}, {total})"))
+
+
+LISTS = (collected, collected, stack, stack, frontier, neighbours, neighbours, in_steps, in_strides)
