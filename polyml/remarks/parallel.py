@@ -15,6 +15,8 @@ def parallel(facts: Facts, loop: SourceLoop) -> Remark:
     threaded = [each for each in facts.running(loop) if each.loop.directives.parallel]
     if threaded:
         return _passed(facts, loop, threaded)
+    if _is_ended(facts, loop):
+        return Remark(ANALYSIS, PARALLEL, "data end it: each iteration decides whether there is another one")
     broken = loop.carried(facts.dependences.validity)
     left = loop.carried(facts.relaxed)
     if not left.is_empty():
@@ -31,6 +33,14 @@ def parallel(facts: Facts, loop: SourceLoop) -> Remark:
         found = facts.conflict(broken)
         return Remark(MISSED, PARALLEL, f"its iterations update a sum: {found}", found, advice=_SUM)
     return _not_chosen(facts, loop)
+
+
+def _is_ended(facts: Facts, loop: SourceLoop) -> bool:
+    """Returns whether a region in a loop may end it."""
+    statements = ((facts.scop.statements[name], position) for name, position in loop.positions.items())
+    return any(
+        statement.region is not None and statement.iterators[p] in statement.region.leaves[1:] for statement, p in statements
+    )
 
 
 def _passed(facts: Facts, loop: SourceLoop, threaded: list[ScheduledLoop]) -> Remark:

@@ -200,6 +200,7 @@ def test_a_short_loop_inside_stays_a_part_of_the_region():
     assert "go to threads" not in kernel.explain()
     assert kernel(np.ones(50_000), 0.1) == 4
     assert "go to threads" in kernel.explain()
+    assert "data end it" in kernel.explain()
 
 
 def test_index_arrays_are_no_ends():
