@@ -119,7 +119,7 @@ def test_errors_in_files_have_the_form_that_editors_parse(folder, capfd):
     (folder / "import.py").write_text("def f(A):\n    A[0] = 1\n\n\nx = 1 / 0\n")
     (folder / "syntax.py").write_text("def f(A):\n    x = = 1\n")
     (folder / "m.toml").write_text('kind = "cpu"\nisa = "vax"\n')
-    (folder / "square.py").write_text("import numpy as np\ndef f(A):\n    A[0] = np.zeros(int(A[0]), complex).sum().real\n")
+    (folder / "square.py").write_text("import numpy as np\ndef f(A):\n    A[0] = np.unique(A + 1j).size\n")
     (folder / "outside.py").write_text("def f(A):\n    for i in range(A.shape[0]):\n        A[i + 1] = 0.0\n")
     (folder / "text.kernel").write_text("polyml kernel, format 1\ndef f(A: f64[:]):\n    for i in\n")
     for words, code, place in (
@@ -128,7 +128,7 @@ def test_errors_in_files_have_the_form_that_editors_parse(folder, capfd):
         (["run", "import.py", "--arg", "A=f64[3]"], 2, "import.py:5:1"),
         (["run", "syntax.py", "--arg", "A=f64[3]"], 2, "syntax.py:2:9"),
         (["machine", "m.toml"], 2, "m.toml:2:1"),
-        (["show", "square.py", "--arg", "A=f64[N]", "--stage", "llvm"], 1, "square.py:3:25"),
+        (["show", "square.py", "--arg", "A=f64[N]", "--stage", "llvm"], 1, "square.py:3:12"),
         (["run", "outside.py", "--arg", "A=f64[3]"], 1, "outside.py:3:9"),
         (["show", "--from", "text.kernel", "--stage", "ast"], 2, "text.kernel:3:13"),
     ):
