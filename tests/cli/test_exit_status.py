@@ -41,9 +41,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "good.py").write_text(GOOD)
-    (tmp_path / "square.py").write_text(
-        f"import numpy as np\n{GOOD}".replace("A[i] *= 2.0", "A[i] = np.unique(A + 1j).size")
-    )
+    (tmp_path / "square.py").write_text(f"import numpy as np\n{GOOD}".replace("A[i] *= 2.0", "A[i] = np.unique(A + 1j).size"))
     (tmp_path / "outside.py").write_text(GOOD.replace("A[i] *=", "A[i + 1] *="))
     (tmp_path / "bad.py").write_text("1 / 0\n")
     return tmp_path

@@ -105,6 +105,7 @@ class _NestBuilder:
         unchanged = frozenset() if aliased else frozenset(p.name for p in kernel.params) - assigned_arrays(kernel.body)
         self._values = ValueResolver(self._declared, unchanged, self._require_result)
         self._depth = 0  # loops and affine conditions around
+        self._data_conditions = 0  # conditions on data around
         self._conditions = 0  # affine ones treated like those on data, since they have many quotients
         self._around: list[Loop | Guard] = []  # without their bodies
         self._requirements: list[Requirement] = []
@@ -180,7 +181,7 @@ class _NestBuilder:
     def _ended_loop(self, stmt: syntax.Stmt) -> EndedLoop | None:
         """Returns the loop that data end which a statement is, if it is to be one of the model; else None."""
         found = ended_loop(stmt) if self._divided and isinstance(stmt, (syntax.While, syntax.Block)) else None
-        if found is None or found.loop.loc not in self._divided:
+        if found is None or found.loop.loc not in self._divided or self._data_conditions:
             return None
         return None if {id(stmt), id(found.loop)} & self._irregular else found
 
@@ -415,6 +416,7 @@ class _NestBuilder:
         stored = Read(flag_name, (), dtype=BOOL)
         before = dict(self._values.env)
         private = branch_locals(stmt.then, self._mentions)
+        self._data_conditions += 1
         then_nodes = self._block(stmt.then, replace(scope, predicate=stored, private=private))
         after_then, self._values.env = self._values.env, before
         otherwise: Value = syntax.Unary("not", stored, dtype=BOOL)
@@ -422,6 +424,7 @@ class _NestBuilder:
             otherwise = syntax.Logical("and", (scope.predicate, otherwise), dtype=BOOL)
         private = branch_locals(stmt.orelse, self._mentions)
         else_nodes = self._block(stmt.orelse, replace(scope, predicate=otherwise, private=private))
+        self._data_conditions -= 1
         self._values.env = _merged(None, after_then, self._values.env)
         head = Assign(flag_name, (), whole, False, None)
         thens, elses = (tuple(node for node in nodes if isinstance(node, Assign)) for nodes in (then_nodes, else_nodes))

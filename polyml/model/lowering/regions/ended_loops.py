@@ -56,7 +56,7 @@ def ended_loop(stmt: Stmt) -> EndedLoop | None:
         return EndedLoop(loop, _parts(loop.body), label) if label and loop.step > 0 else None
     if not isinstance(loop, syntax.While):
         return None
-    label = label or "_while"
+    label = label or f"_while {loop.loc}"
     ends = syntax.If(loop.condition, (), (syntax.Leave(label, loc=loop.loc),), loc=loop.loc)
     if isinstance(loop.condition, syntax.Const):
         return EndedLoop(loop, _parts(loop.body), label) if loop.condition.value else None
