@@ -160,7 +160,7 @@ def difference(path: str, one: Any, other: Any, is_strict: bool) -> str:
     """Returns where two values differ, or nothing. one: Python's. is_strict: floats have to have the same bits, NaNs any sign."""
     if type(one) is not type(other):
         return f"{path} is a {type(other).__name__} ({other!r:.60}), Python's a {type(one).__name__} ({one!r:.60})"
-    if isinstance(one, tuple):
+    if isinstance(one, tuple) or isinstance(one, list) and any(isinstance(each, list | tuple) for each in one):
         if len(one) != len(other):
             return f"{path} has {len(other)} elements, Python's {len(one)}"
         return next(filter(None, (difference(f"{path}[{k}]", a, b, is_strict) for k, (a, b) in enumerate(zip(one, other)))), "")
