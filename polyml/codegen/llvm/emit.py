@@ -30,6 +30,7 @@ from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
 from polyml.model.core.scop import Array, ScalarResult
 from polyml.quasi_affine.affine import variable
+from polyml.schedule.analysis.private_numbers import local_numbers
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 SPARED_LIMIT = 2**39  # the most bytes of an array that plain Python would allocate and the kernel does without
@@ -307,15 +308,10 @@ class KernelEmitter(Body):
         used = {access.array for s in statements for access in (*s.reads, *s.writes)}
         return used | {self.scop.arrays[name].address for name in used}
 
-    def _own(self, node: Loop) -> frozenset[str]:
-        """Returns the local numbers that the statements of a loop alone use: no iteration hands them on, since threads share the loop."""
-        kept = {result.array for result in self.scop.results if isinstance(result, ScalarResult)}
+    def _own(self, node: Loop) -> list[str]:
+        """Returns the local numbers that the statements of a loop alone use: no iteration hands them on, as the schedule has proved."""
         inside = {instance.statement for instance in instances(node.body)}
-        for name in {instance.statement for instance in instances(self.module.program.body)} - inside:
-            statement = self.scop.statements[name]
-            kept |= {access.array for access in (*statement.reads, *statement.writes)}
-        numbers = (array.name for array in self.module.owned if not array.shape)
-        return frozenset(name for name in numbers if name in self._used(node) and name not in kept)
+        return local_numbers(self.scop, inside, {each.statement for each in instances(self.module.program.body)} - inside)
 
     def _outline(self, node: Loop, enough: str | None) -> None:
         """Emits the loop as a function of its own, and a call of the pool, whose threads call that function.
@@ -325,7 +321,8 @@ class KernelEmitter(Body):
         fn, module = self.fn, self.module
         ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # they may be known outside of all loops
         outer = [n for n, (_, depth) in self.names.items() if depth > 0 or n in ends]
-        arrays = sorted(self._local.keys() & self._used(node) - self._own(node) if module.has_regions else self._local)
+        own = self._own(node) if module.has_regions else []
+        arrays = sorted(self._local.keys() & self._used(node) - {*own} if module.has_regions else self._local)
         words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
         words += [("ptr", self._local[a]) for a in arrays]
         words += [("i64", self.names[n][0]) for n in outer]
@@ -339,7 +336,6 @@ class KernelEmitter(Body):
             address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
             fn.do(f"store {kind} {ssa}, ptr {address}")
         name = f"{ENTRY}.parallel{len(module.units) + 1}"
-        own = sorted(self._own(node)) if module.has_regions else ()
         outlined = OutlinedLoop(module, name, node, LoopEnvironment(self.path, arrays, outer, own))
         outlined.define()
         outlined.finish()

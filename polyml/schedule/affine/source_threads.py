@@ -270,10 +270,13 @@ def _partial_or_private(band: isl.ScheduleNode, updates: FreeUpdates) -> tuple[s
     """Returns the same as `_partial`, where each thread may have its own of the numbers whose values live in one iteration, and where all
     iterations may assign a constant to a number.
     """
+    private = private_numbers(band, updates.scop, updates.dependences)
+    if private is None:
+        return None
     partial = _partial(band, updates)
-    if partial is None and (private := private_numbers(band, updates.scop, updates.dependences) | flags(band, updates.scop)):
-        others = {name: r for name, r in updates.reductions.items() if r.array not in private}
-        return _partial(band, FreeUpdates(updates.scop, updates.dependences.besides(private), others))
+    if partial is None and (free := private | flags(band, updates.scop)):
+        others = {name: r for name, r in updates.reductions.items() if r.array not in free}
+        return _partial(band, FreeUpdates(updates.scop, updates.dependences.besides(free), others))
     return partial
 
 
