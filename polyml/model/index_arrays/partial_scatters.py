@@ -23,6 +23,7 @@ from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import assigned_arrays, assigned_names, statements
 from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.index_arrays.kernel_names import NewNames, mentions
 from polyml.model.index_arrays.updates import Update, extremum_of, operator_of
 from polyml.source import Loc
 
@@ -88,18 +89,11 @@ def has_own_numbers(loop: syntax.For, kernel: syntax.Kernel) -> bool:
     """Returns whether each iteration of a loop assigns the numbers that the loop changes before it reads them, and nothing else mentions
     them.
     """
-    inside, everywhere = _mentions((loop,)), _mentions(kernel.body)
+    inside, everywhere = mentions((loop,)), mentions(kernel.body)
     changed = assigned_names((loop,))  # variables of loops among them, which are not read behind these
     stored = {s.target.name for s in statements(loop.body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
     is_theirs = all(inside[name] == everywhere[name] for name in stored)
     return is_theirs and _assigned(loop.body, frozenset({loop.var}), changed) is not None
-
-
-def _mentions(body: Sequence[Stmt]) -> Counter[str]:
-    found = Counter(stmt.var for stmt in statements(body) if isinstance(stmt, syntax.For))
-    accessed = (e for stmt in statements(body) for e in traversal.accessed(stmt))
-    found.update(node.name for e in accessed for node in traversal.nodes(e) if isinstance(node, syntax.Name))
-    return found
 
 
 def _assigned(body: Sequence[Stmt], known: frozenset[str], changed: Collection[str]) -> frozenset[str] | None:
@@ -168,21 +162,13 @@ class _Chunks:
 
     def __init__(self, kernel: syntax.Kernel, loop: syntax.For, targets: Mapping[str, Update], chunks: int):
         self._loop, self._targets = loop, targets
-        taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
-        taken |= {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}
-        taken |= {s.name for s in statements(kernel.body) if isinstance(s, syntax.Alloc)}
-        self._taken = taken
+        self._fresh = NewNames(kernel).fresh
         self._count = syntax.Const(chunks, dtype=PYINT)
         self._zero, self._chunk = syntax.Const(0, dtype=PYINT), syntax.Name(self._fresh("chunk"), dtype=PYINT)
         self._parts = {name: self._fresh(f"{name}_part") for name in targets}
         self._ranks = {
             node.array: len(node.indices) for s in statements(loop.body) for e in traversal.accessed(s) for node in _nodes(e)
         }
-
-    def _fresh(self, stem: str) -> str:
-        name = next(name for n in range(len(self._taken) + 1) if (name := f"{stem}_{n}") not in self._taken)
-        self._taken.add(name)
-        return name
 
     def statements(self) -> Iterator[Stmt]:
         """Yields the statements."""

@@ -13,7 +13,6 @@ an iteration, the order of the additions stays the source's.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -21,6 +20,7 @@ from polyml.dtypes import F64, I64, PYFLOAT, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.index_arrays.kernel_names import NewNames, mentions
 from polyml.model.index_arrays.updates import Update, extremum_of, operator_of
 from polyml.source import Loc
 
@@ -33,27 +33,12 @@ def with_terms(kernel: syntax.Kernel, places: Collection[Loc], reorders: bool) -
 
     reorders: whether floats may be added up in another order
     """
-    names = _Names(kernel)
+    names = NewNames(kernel)
     body = _block(kernel.body, places, reorders, names)
     return kernel if body == kernel.body else replace(kernel, body=body)
 
 
-class _Names:
-    """A _Names gives names that a kernel does not have."""
-
-    def __init__(self, kernel: syntax.Kernel):
-        self._taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
-        self._taken |= {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}
-        self._taken |= {s.name for s in statements(kernel.body) if isinstance(s, syntax.Alloc)}
-
-    def fresh(self, stem: str) -> str:
-        """Returns a new name that begins with `stem`."""
-        name = next(name for n in range(len(self._taken) + 1) if (name := f"{stem}_{n}") not in self._taken)
-        self._taken.add(name)
-        return name
-
-
-def _block(body: tuple[Stmt, ...], places: Collection[Loc], reorders: bool, names: _Names) -> tuple[Stmt, ...]:
+def _block(body: tuple[Stmt, ...], places: Collection[Loc], reorders: bool, names: NewNames) -> tuple[Stmt, ...]:
     made: list[Stmt] = []
     for stmt in body:
         updates = _updates(stmt, reorders) if isinstance(stmt, syntax.For) and stmt.loc in places else {}
@@ -72,7 +57,7 @@ def _updates(loop: syntax.For, reorders: bool) -> dict[str, Update]:
     repeated = {id(s) for each in inside if isinstance(each, (syntax.For, syntax.While)) for s in statements(each.body)}
     choices = (stmt for stmt in inside if isinstance(stmt, syntax.If) and (reorders or not _prefers_later(stmt.condition)))
     extremes = {id(stmt.then[0]): operator for stmt in choices if (operator := extremum_of(stmt))}
-    mentioned = _mentions(loop)
+    mentioned = mentions((loop,))
     found: dict[str, list[tuple[Update, bool]]] = {}
     for stmt in inside:
         if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
@@ -98,15 +83,7 @@ def _is_free(found: Sequence[tuple[Update, bool]], reorders: bool) -> bool:
     return kind.is_integer and kind != PYINT or kind.is_float and kind.bits >= 32 and reorders
 
 
-def _mentions(loop: syntax.For) -> Counter[str]:
-    """Returns how often statements of a loop mention each name."""
-    found = Counter(stmt.var for stmt in statements((loop,)) if isinstance(stmt, syntax.For))
-    accessed = (e for stmt in statements((loop,)) for e in traversal.accessed(stmt))
-    found.update(node.name for e in accessed for node in traversal.nodes(e) if isinstance(node, syntax.Name))
-    return found
-
-
-def _apart(loop: syntax.For, updates: Mapping[str, Update], names: _Names) -> Iterator[Stmt]:
+def _apart(loop: syntax.For, updates: Mapping[str, Update], names: NewNames) -> Iterator[Stmt]:
     """Yields the statements that take the place of a loop."""
     own = {name: syntax.Name(names.fresh(f"{name}_term"), dtype=update.element) for name, update in updates.items()}
     terms = {name: names.fresh(f"{name}_terms") for name in updates}

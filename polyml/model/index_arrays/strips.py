@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
-from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.index_arrays.kernel_names import NewNames
 from polyml.source import Loc
 
 LENGTH = 256  # iterations of a strip
@@ -20,12 +20,10 @@ LENGTH = 256  # iterations of a strip
 
 def in_strips(kernel: syntax.Kernel, places: Collection[Loc]) -> syntax.Kernel:
     """Returns a typed kernel with the outermost loops at these places in strips; the same object where there are none."""
-    taken = {param.name for param in kernel.params} | {name for name, _ in kernel.scalars}
-    taken |= {stmt.var for stmt in statements(kernel.body) if isinstance(stmt, syntax.For)}
-    name = next(name for n in range(len(taken) + 1) if (name := f"strip_{n}") not in taken)
     chosen = [stmt for stmt in kernel.body if isinstance(stmt, syntax.For) and stmt.loc in places and stmt.step == 1]
     if not chosen:
         return kernel
+    name = NewNames(kernel).fresh("strip")
     return replace(kernel, body=tuple(_strips(stmt, name) if stmt in chosen else stmt for stmt in kernel.body))
 
 

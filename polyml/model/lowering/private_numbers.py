@@ -24,7 +24,7 @@ from dataclasses import replace
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import assigned_names, statements
 from polyml.frontend.syntax import Stmt
-from polyml.model.lowering.regions.region_building import mentions
+from polyml.model.index_arrays.kernel_names import mentions
 
 
 def branch_locals(branch: Sequence[syntax.Stmt], everywhere: Mapping[str, int]) -> frozenset[str]:

@@ -16,13 +16,14 @@ from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.nest import QUOTIENTS_AROUND, Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, Value
 from polyml.model.core.scop import RegionAccess, Role
 from polyml.model.index_arrays.assumed import known_facts
+from polyml.model.index_arrays.kernel_names import mentions
 from polyml.model.lowering.affine_folding import CONDITIONS, formula_choice
 from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueResolver
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import chooses_numbers, joined, leading_truths, reads, select, zero
 from polyml.model.lowering.private_numbers import branch_locals, sunk
 from polyml.model.lowering.regions.ended_loops import EndedLoop, ended_loop
-from polyml.model.lowering.regions.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, mentions, region
+from polyml.model.lowering.regions.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
 from polyml.quasi_affine.affine import Affine, Condition

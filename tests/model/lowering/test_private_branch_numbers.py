@@ -8,8 +8,8 @@ import pytest
 import polyml
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import If
+from polyml.model.index_arrays.kernel_names import mentions
 from polyml.model.lowering.private_numbers import branch_locals
-from polyml.model.lowering.regions.region_building import mentions
 from tests.frontend.define import define
 
 

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Protocol
@@ -23,6 +23,7 @@ from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.model.core.nest import Integer
 from polyml.model.core.scop import Region, RegionAccess, ScalarArg, Scop, Statement
+from polyml.model.index_arrays.kernel_names import mentions
 from polyml.model.index_arrays.tracing import Tracing
 from polyml.model.lowering.arithmetic.half_arithmetic import widened
 from polyml.model.lowering.declarations import Declarations
@@ -100,22 +101,6 @@ def region(body: Sequence[Stmt], declared: Declarations, outside: Outside) -> Re
 def address_of(array: str) -> str:
     """Returns the name of a region's own number with the address of an array whose size data decide."""
     return f"{array}.address"
-
-
-def mentions(body: Sequence[Stmt]) -> dict[str, int]:
-    """Returns how often statements read or bind each name that stands for a number."""
-    found: dict[str, int] = {}
-    for name in _named(body):
-        found[name] = found.get(name, 0) + 1
-    return found
-
-
-def _named(body: Sequence[Stmt]) -> Iterator[str]:
-    for stmt in statements(body):
-        if isinstance(stmt, syntax.For):
-            yield stmt.var
-        for expr in traversal.accessed(stmt):
-            yield from (node.name for node in traversal.nodes(expr) if isinstance(node, syntax.Name))
 
 
 def halves(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
