@@ -81,6 +81,19 @@ def written_before(k, counts, last):
         counts[k[i]] += 1
 
 
+def largest_of_each(k, x, best):
+    best[:] = -1.0
+    for i in range(x.shape[0]):
+        if x[i] > best[k[i]]:
+            best[k[i]] = x[i]
+
+
+def doubled_before(k, counts):
+    counts[:] = 2 * counts
+    for i in range(k.shape[0]):
+        counts[k[i]] += 1
+
+
 def carried(k, counts):
     seen = 0
     for i in range(k.shape[0]):
@@ -200,8 +213,12 @@ def test_what_iterations_hand_on_stays_in_order(function):
     assert not runs_in_chunks(agree(function, indices(most=3), np.ones(3, np.int64), threads=2))
 
 
-def test_what_was_written_before_stays_so():
-    assert not runs_in_chunks(agree(written_before, indices(), np.zeros(100, int), np.zeros(1), threads=2))
+def test_what_was_written_before_is_written_once_more():
+    assert runs_in_chunks(agree(written_before, indices(), np.zeros(100, int), np.zeros(1), threads=2))
+    last = np.zeros(1)
+    with pytest.raises(IndexError):
+        kernel_of(written_before, threads=2)(indices(most=101), np.zeros(100, int), last)
+    assert last == [5]
 
 
 def test_large_targets_and_short_loops_stay_in_order():
@@ -216,3 +233,33 @@ def test_arguments_that_share_memory_stay_in_order():
     kernel_of(counted, threads=2)(agree_k, agree_k[:90])
     counted(other, other[:90])
     assert agree_k.tolist() == other.tolist()
+
+
+def test_a_call_with_large_arrays_has_chunks_though_the_first_one_had_small_ones():
+    kernel = kernel_of(counted, threads=2)
+    kernel(indices()[:50], np.zeros(100, int))
+    assert not runs_in_chunks(kernel)
+    counts = np.zeros(100, int)
+    kernel(indices(), counts)
+    assert runs_in_chunks(kernel)
+    assert counts.tolist() == np.bincount(indices(), minlength=100).tolist()
+
+
+@pytest.mark.parametrize("place", [None, 0, SIZE - 1])
+def test_what_fills_an_array_before_does_so_again_in_plain_python(place):
+    k = indices()
+    x = np.random.default_rng(7).uniform(0, 1, SIZE)
+    if place is None:
+        assert runs_in_chunks(agree(largest_of_each, k, x, np.ones(100), threads=2))
+        return
+    k[place] = 100
+    best, expected = np.ones(100), np.ones(100)
+    with pytest.raises(IndexError):
+        largest_of_each(k, x, expected)
+    with pytest.raises(IndexError, match="index 100 is out of bounds"):
+        kernel_of(largest_of_each, threads=2)(k, x, best)
+    assert best.tolist() == expected.tolist()
+
+
+def test_what_reads_an_array_before_that_it_writes_stays_in_order():
+    assert not runs_in_chunks(agree(doubled_before, indices(), np.ones(100, int), threads=2))

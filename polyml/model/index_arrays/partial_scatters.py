@@ -47,22 +47,49 @@ class Scattering:
     shapes: Mapping[str, tuple[int, ...]]
 
 
-def in_chunks(kernel: syntax.Kernel, known: Scattering) -> tuple[syntax.Kernel, frozenset[Loc]]:
-    """Returns a typed kernel with its sums at indices from data in chunks, and the places of the loops that are divided."""
+@dataclass(frozen=True)
+class Scatters:
+    """A Scatters is a typed kernel with its sums at indices from data in chunks.
+
+    divided: the places of the loops that are in chunks
+    whole: those of loops that would be for other sizes
+    """
+
+    kernel: syntax.Kernel
+    divided: frozenset[Loc] = frozenset()
+    whole: frozenset[Loc] = frozenset()
+
+
+def in_chunks(kernel: syntax.Kernel, known: Scattering) -> Scatters:
+    """Returns a typed kernel with its sums at indices from data in chunks, where that pays."""
     body: list[Stmt] = []
-    done: set[Loc] = set()
-    parameters = {param.name for param in kernel.params}
+    divided, whole = set[Loc](), set[Loc]()
     for position, stmt in enumerate(kernel.body):
-        before = kernel.body[:position]
-        if isinstance(stmt, syntax.For) and stmt.loc in known.places and not assigned_arrays(before) & parameters:
-            targets = _targets(stmt, known) if has_own_numbers(stmt, kernel) else {}
+        targets = _targets_behind(kernel, position, known) if isinstance(stmt, syntax.For) else {}
+        if isinstance(stmt, syntax.For) and stmt.loc is not None and targets:
             elements = _elements(kernel, targets, known.shapes)
-            if targets and elements and elements * known.chunks * _SHARE <= _iterations(stmt, known.shapes) >= LEAST_ITERATIONS:
+            if elements and elements * known.chunks * _SHARE <= _iterations(stmt, known.shapes) >= LEAST_ITERATIONS:
                 body += _Chunks(kernel, stmt, targets, known.chunks).statements()
-                done |= {stmt.loc} if stmt.loc is not None else set()
+                divided.add(stmt.loc)
                 continue
+            whole.add(stmt.loc)
         body.append(stmt)
-    return (replace(kernel, body=tuple(body)) if done else kernel), frozenset(done)
+    made = replace(kernel, body=tuple(body)) if divided else kernel
+    return Scatters(made, frozenset(divided), frozenset(whole))
+
+
+def _targets_behind(kernel: syntax.Kernel, position: int, known: Scattering) -> dict[str, Update]:
+    """Returns the arrays that the loop at a position of a kernel updates in an order that is free, and that may be in chunks; else none.
+
+    Where a chunk fails, plain Python runs the call again: so what is before the loop has to do the same again, which it does where it
+    reads none of the arguments that it writes.
+    """
+    loop, before = kernel.body[position], kernel.body[:position]
+    if not isinstance(loop, syntax.For) or loop.loc not in known.places or not has_own_numbers(loop, kernel):
+        return {}
+    written = assigned_arrays(before) & {param.name for param in kernel.params}
+    read = {node.array for stmt in statements(before) for e in traversal.expressions(stmt) for node in _nodes(e)}
+    return _targets(loop, known) if not written & read else {}
 
 
 def _targets(loop: syntax.For, known: Scattering) -> dict[str, Update]:

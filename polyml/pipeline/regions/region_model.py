@@ -11,12 +11,12 @@ from polyml.errors import NotAffineError, PolymlError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.machines import cpu
 from polyml.model.core.dependence import Dependences
-from polyml.model.index_arrays.partial_scatters import Scattering, in_chunks
+from polyml.model.index_arrays.partial_scatters import Scattering, Scatters, in_chunks
 from polyml.model.index_arrays.strips import in_strips
 from polyml.model.lowering.regions.region_building import DataRequirement, LoopsAround, has_nest_in_loop, pays_tiles
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.regions.shared_loops import Remodelling, divided, summed, with_ended
+from polyml.pipeline.regions.shared_loops import Around, Remodelling, divided, summed, with_ended
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
@@ -53,9 +53,10 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         if repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
         around = with_ended(around, make)
-    if around.loops.sequential and (chunked := _with_chunks(around.apart, wanted, around.loops, runner)) is not None:
+    chunks = _scatters(around, wanted)
+    if chunks.divided and (chunked := _with_chunks(around, chunks, wanted, runner)) is not None:
         return chunked
-    around = summed(around, make)
+    around = summed(replace(around, by_sizes=around.by_sizes or bool(chunks.divided or chunks.whole)), make)
     model = _with_strips(around.model, replace(wanted, around=around.loops), runner) or around.model
     ordered = around.ordered(make.known(model) is not None)
     by_sizes = repeats or around.by_sizes or model.chosen_by_sizes
@@ -115,32 +116,37 @@ def _with_loops(
     return modelled(kernel, types, replace(wanted, around=around), runner)
 
 
-def _with_chunks(model: Model, wanted: ModelRequest, around: LoopsAround, runner: PassRunner) -> Model | None:
-    """Returns the model with sums at indices from data in chunks that go to threads; None where there are none, or it does not pay.
+def _scatters(around: Around, wanted: ModelRequest) -> Scatters:
+    """Returns the kernel of a model with sums at indices from data in chunks that go to threads, where that pays."""
+    options, model = wanted.options, around.apart
+    if not around.loops.sequential or not wanted.restarts or wanted.aliased or model.unknown or options.runs_alone or not options.parallel:
+        return Scatters(model.typed)
+    extents = wanted.sizes.extents if isinstance(wanted.sizes, Sizes) else None
+    return in_chunks(model.typed, Scattering(around.loops.sequential, _chunk_count(), options.fp != "strict", dict(extents or ())))
 
-    around: what becomes of loops that have regions inside
-    """
-    options, extents = wanted.options, wanted.sizes.extents if isinstance(wanted.sizes, Sizes) else None
-    if extents is None or not wanted.restarts or wanted.aliased or model.unknown or options.runs_alone or not options.parallel:
-        return None
-    known = Scattering(around.sequential, min(max(cpu.usable_cores(), 2), _MOST_CHUNKS), options.fp != "strict", dict(extents))
-    typed, done = in_chunks(model.typed, known)
-    if not done:
-        return None
-    request = replace(wanted, around=replace(around, sequential=around.sequential - done))
+
+def _with_chunks(around: Around, chunks: Scatters, wanted: ModelRequest, runner: PassRunner) -> Model | None:
+    """Returns the model of a kernel with sums in chunks; None where they do not go to threads."""
+    model, done = around.apart, chunks.divided
+    request = replace(wanted, around=replace(around.loops, sequential=around.loops.sequential - done))
     try:
-        with account(CompileBudget(options.compile_budget_s).model):
-            made = model_of_scop(typed, scop_of(typed, request, runner), request, runner)
+        with account(CompileBudget(wanted.options.compile_budget_s).model):
+            made = model_of_scop(chunks.kernel, scop_of(chunks.kernel, request, runner), request, runner)
             if not sequential_loops(made.scop, made.dependences) <= request.around.sequential:
                 return None
     except (BudgetExceeded, NotAffineError):
         return None
     ordered = in_order(model.scop, request.around.sequential)
     lines = (
-        f"the loop in line {place.line} runs in {known.chunks} chunks on threads, each of which updates memory of its own"
+        f"the loop in line {place.line} runs in {_chunk_count()} chunks on threads, each of which updates memory of its own"
         for place in done
     )
     return replace(made, typed=model.typed, notes=(*model.notes, *lines, *map(str, ordered)), ordered=ordered, chosen_by_sizes=True)
+
+
+def _chunk_count() -> int:
+    """Returns how many chunks loops are divided into."""
+    return min(max(cpu.usable_cores(), 2), _MOST_CHUNKS)
 
 
 def _with_strips(model: Model, wanted: ModelRequest, runner: PassRunner) -> Model | None:
