@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from polyml import polyhedra
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, instances, loops
 from polyml.codegen.llvm.addresses import LoopScope, Module
 from polyml.codegen.llvm.function import Body
@@ -103,6 +104,8 @@ class OutlinedLoop(Body):
         start = fn.block("start")
         fn.jump(start)
         fn.current = start
+        if self.rough:
+            self._assume_checked()
         self.begin_loops()
         self.module.ranges.enter(node)
         lower, upper = loop_bounds.ends(self, node)
@@ -111,9 +114,29 @@ class OutlinedLoop(Body):
         elif is_uneven(node, self.module.program.thread):
             self._dynamic(lower, loop_bounds.trips(self, node, lower, upper))
         else:
-            part = equal_chunk(self, node, lower, loop_bounds.trips(self, node, lower, upper), ("%share", "%shares"))
-            self.counted(CountedLoop(node, *part))
+            first, last = equal_chunk(self, node, lower, loop_bounds.trips(self, node, lower, upper), ("%share", "%shares"))
+            if self.rough:
+                self._assume(f"icmp sge i64 {first}, {lower}", f"icmp sle i64 {last}, {upper}")
+            self.counted(CountedLoop(node, first, last))
         fn.current.terminator = "ret void"
+
+    def _assume_checked(self) -> None:
+        """Emits what the checks at entry have found of sizes, which LLVM does not know in this function: tests of a region that follow from it
+        are left out then, and loops of known length unrolled.
+        """
+        for name in (p.name for p in self.scop.parameters if p.is_size):
+            self._assume(f"icmp ule i64 {self.integer(variable(name))}, {self.module.ranges.of(variable(name))[1]}")
+        symbols = self.module.symbols - self.names.keys()
+        for check in self.scop.checks:
+            if symbols.issuperset(polyhedra.used_parameters(check.violated)):
+                violated = self.condition(self.module.table.condition(check.violated), self.fn.current)
+                self._assume(f"xor i1 {violated}, true")
+
+    def _assume(self, *tests: str) -> None:
+        """Emits that tests hold, as LLVM instructions that compute an i1."""
+        self.declared.setdefault("llvm.assume", "declare void @llvm.assume(i1)")
+        for test in tests:
+            self.fn.do(f"call void @llvm.assume(i1 {self.fn.emit(test)})")
 
     def fail(self, status: str) -> None:
         """Ends the current block with a jump to the end of the chunk, after it has told of the error, with its iteration of the loop."""

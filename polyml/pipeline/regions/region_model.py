@@ -53,7 +53,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         if repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
             raise
         around = with_ended(around, make)
-    chunks = _scatters(around, wanted)
+    chunks = _scatters(around, make)
     if chunks.divided and (chunked := _with_chunks(around, chunks, wanted, runner)) is not None:
         return chunked
     around = summed(replace(around, by_sizes=around.by_sizes or bool(chunks.divided or chunks.whole)), make)
@@ -116,13 +116,14 @@ def _with_loops(
     return modelled(kernel, types, replace(wanted, around=around), runner)
 
 
-def _scatters(around: Around, wanted: ModelRequest) -> Scatters:
+def _scatters(around: Around, make: Remodelling) -> Scatters:
     """Returns the kernel of a model with sums at indices from data in chunks that go to threads, where that pays."""
-    options, model = wanted.options, around.apart
-    if not around.loops.sequential or not wanted.restarts or wanted.aliased or model.unknown or options.runs_alone or not options.parallel:
+    model, wanted = around.apart, make.wanted
+    if not around.loops.sequential or not wanted.restarts or not make.is_shared(model):
         return Scatters(model.typed)
     extents = wanted.sizes.extents if isinstance(wanted.sizes, Sizes) else None
-    return in_chunks(model.typed, Scattering(around.loops.sequential, _chunk_count(), options.fp != "strict", dict(extents or ())))
+    reorders = wanted.options.fp != "strict"
+    return in_chunks(model.typed, Scattering(around.loops.sequential, _chunk_count(), reorders, dict(extents or ())))
 
 
 def _with_chunks(around: Around, chunks: Scatters, wanted: ModelRequest, runner: PassRunner) -> Model | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from polyml.codegen.costs.instruction_costs import FUNCTIONS, LIBRARY_CALL, OPERATORS, SIMPLE, Price
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.llvm.addresses import Addresses
 from polyml.codegen.llvm.loops.loop_bounds import bounds, trips
@@ -64,7 +65,7 @@ def region_work(body: Addresses, node: Loop) -> str:
 
 def _block_work(body: Addresses, block: Sequence[syntax.Stmt]) -> str:
     """Emits an estimate of how many plain instances a block of a region takes as long as, and returns its SSA name."""
-    fn, total = body.fn, str(BLOCK_WORK)
+    fn, total = body.fn, str(BLOCK_WORK + round(sum(map(_operations_work, block))))
     for stmt in block:
         inside = [_block_work(body, part) for part in traversal.bodies(stmt)]
         if not isinstance(stmt, (syntax.For, syntax.While)):
@@ -77,6 +78,23 @@ def _block_work(body: Addresses, block: Sequence[syntax.Stmt]) -> str:
         for part in longer:
             total = fn.emit(f"add i64 {total}, {part}")
     return total
+
+
+def _operations_work(stmt: syntax.Stmt) -> float:
+    """Returns how many plain instances the operations of a statement itself take as long as."""
+    nodes = (node for expr in traversal.accessed(stmt) for node in traversal.nodes(expr))
+    prices = [price for node in nodes if (price := _price(node)) is not None]
+    return sum(price.instructions + price.cycles for price in prices)
+
+
+def _price(node: syntax.Expr) -> Price | None:
+    """Returns the price of an operation; None for a load, a constant or a choice."""
+    match node:
+        case syntax.Binary():
+            return OPERATORS.get(node.op, SIMPLE)
+        case syntax.Call():
+            return FUNCTIONS.get(node.function, LIBRARY_CALL)
+    return None
 
 
 def _trips_of(body: Addresses, loop: syntax.For) -> str:

@@ -77,3 +77,41 @@ def test_loops_of_a_region_count_as_they_are_where_sizes_say_how_long(function, 
     kernel(*own)
     function(*plain)
     assert all(map(np.array_equal, own, plain))
+
+
+def steps_of_few_operations(x, out):
+    for i in range(out.shape[0]):
+        t = x[i]
+        while t > 1.0:
+            t *= 0.5
+        out[i] = t
+
+
+def steps_of_many_operations(x, out):
+    for i in range(out.shape[0]):
+        t = x[i]
+        while t > 1.0:
+            t = np.exp(-t) / (1.0 + np.sin(t)) + np.cos(t) ** 3.5
+        out[i] = t
+
+
+def test_operations_of_a_region_count_as_work():
+    args = np.full(3, 9.0), np.zeros(3)
+    works = []
+    for function in (steps_of_few_operations, steps_of_many_operations):
+        kernel = polyml.kernel(function, cache=False, threads=2, fallback="error")
+        works.append(int(re.search(r"mul i64 16, (\d+)", str(kernel.inspect_llvm(*args))).group(1)))
+    assert works[0] < 10 < 150 < works[1]
+
+
+def test_functions_of_threads_know_what_was_checked_at_entry():
+    args = np.arange(5.0), np.array([1, 4, 2]), np.zeros((3, 3))
+    kernel = polyml.kernel(rows_as_data_say, cache=False, threads=2, fallback="error")
+    kernel(*args)
+    text = re.search(r"(?s)define hidden void @polyml_kernel.parallel1\(.*?\n}", str(kernel.inspect_llvm(*args))).group()
+    assert text.count("call void @llvm.assume") >= 3
+    for sizes in ((0, 4), (3, 0), (1, 1)):
+        x, k, out = np.arange(9.0), np.full(sizes[0], 2), np.zeros(sizes)
+        if sizes[1]:
+            kernel(x, k, out)
+            assert (out[:, 0] == 1.0).all()
