@@ -14,17 +14,26 @@ an iteration, the order of the additions stays the source's.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from polyml.dtypes import F64, I64, PYFLOAT, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.model.index_arrays.kernel_names import NewNames, mentions
-from polyml.model.index_arrays.updates import Update, extremum_of, operator_of
+from polyml.model.index_arrays.updates import Update, counts, extremum_of, operator_of
 from polyml.source import Loc
 
 _IN_ARRAYS = {PYINT: I64, PYFLOAT: F64}  # the types of elements that hold Python's numbers
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A _Found is an update of a number. is_repeated: whether inner loops repeat it. counts: whether it adds a small constant"""
+
+    update: Update
+    is_repeated: bool
+    counts: bool
 
 
 def with_terms(kernel: syntax.Kernel, places: Collection[Loc], reorders: bool) -> syntax.Kernel:
@@ -58,13 +67,14 @@ def _updates(loop: syntax.For, reorders: bool) -> dict[str, Update]:
     choices = (stmt for stmt in inside if isinstance(stmt, syntax.If) and (reorders or not _prefers_later(stmt.condition)))
     extremes = {id(stmt.then[0]): operator for stmt in choices if (operator := extremum_of(stmt))}
     mentioned = mentions((loop,))
-    found: dict[str, list[tuple[Update, bool]]] = {}
+    found: dict[str, list[_Found]] = {}
     for stmt in inside:
         if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
             operator = extremes.get(id(stmt)) or operator_of(stmt.value, stmt.target)
             mentioned[stmt.target.name] -= 2
-            found.setdefault(stmt.target.name, []).append((Update(stmt.target.dtype, operator), id(stmt) in repeated))
-    return {name: each[0][0] for name, each in found.items() if not mentioned[name] and _is_free(each, reorders)}
+            each = _Found(Update(stmt.target.dtype, operator), id(stmt) in repeated, counts(stmt.value, stmt.target))
+            found.setdefault(stmt.target.name, []).append(each)
+    return {name: each[0].update for name, each in found.items() if not mentioned[name] and _is_free(each, reorders)}
 
 
 def _prefers_later(condition: Expr) -> bool:
@@ -72,15 +82,17 @@ def _prefers_later(condition: Expr) -> bool:
     return isinstance(condition, syntax.Compare) and condition.op in (">=", "<=")
 
 
-def _is_free(found: Sequence[tuple[Update, bool]], reorders: bool) -> bool:
-    """Returns whether a number may be joined behind the loop. found: its updates, each with whether inner loops repeat it"""
-    (update, _), *_ = found
-    if not update.operator or any(other != update for other, _ in found):
+def _is_free(found: Sequence[_Found], reorders: bool) -> bool:
+    """Returns whether a number may be joined behind the loop."""
+    update = found[0].update
+    if not update.operator or any(other.update != update for other in found):
         return False
     kind = update.element
-    if len(found) == 1 and not found[0][1]:  # the order stays
+    if len(found) == 1 and not found[0].is_repeated:  # the order stays
         return kind.is_integer or kind.is_float and kind.bits >= 32
-    return kind.is_integer and kind != PYINT or kind.is_float and kind.bits >= 32 and reorders
+    if kind == PYINT:
+        return all(each.counts for each in found)
+    return kind.is_integer or kind.is_float and kind.bits >= 32 and reorders
 
 
 def _apart(loop: syntax.For, updates: Mapping[str, Update], names: NewNames) -> Iterator[Stmt]:

@@ -8,6 +8,8 @@ from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 
+SMALL_STEP = 2**7  # of a number that counts
+
 _Updated = syntax.Subscript | syntax.Name
 
 
@@ -56,6 +58,14 @@ def operator_of(value: Expr, target: _Updated) -> str:
         case syntax.Binary(op="min" | "max" as op, left=left, right=right) if value.dtype == element:
             return op if left == target or element.is_integer and right == target else ""
     return ""
+
+
+def counts(value: Expr, target: _Updated) -> bool:
+    """Returns whether a value adds a small constant to what it updates: so many additions that a Python int leaves 64 bits take years."""
+    match value:
+        case syntax.Binary(op="+" | "-", left=left, right=syntax.Const(value=int(step))):
+            return left == target and abs(step) <= SMALL_STEP
+    return False
 
 
 def _converted(value: Expr, element: DType) -> Expr:

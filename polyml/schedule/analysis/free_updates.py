@@ -13,12 +13,10 @@ from polyml.frontend import syntax
 from polyml.model.core.dependence import NONE, Dependences
 from polyml.model.core.reductions import Reduction, relaxed
 from polyml.model.core.scop import Load, Scop
+from polyml.model.index_arrays.updates import SMALL_STEP
 from polyml.schedule.legality.check import only_updated
 from polyml.schedule.tree.bands import together
 from polyml.values import cached_property
-
-_SMALL_STEP = 2**7  # of a number that counts
-
 
 @dataclass(frozen=True)
 class FreeUpdates:
@@ -57,7 +55,7 @@ class FreeUpdates:
             value = value.orelse if isinstance(value.then, Load) else value.then
         match value:
             case syntax.Binary(op="+" | "-", left=Load(access=access), right=syntax.Const(value=int(step))):
-                return reduction.operator == "+" and access == reduction.access and abs(step) <= _SMALL_STEP
+                return reduction.operator == "+" and access == reduction.access and abs(step) <= SMALL_STEP
         return False
 
     def updates(self, names: Sequence[str]) -> bool:

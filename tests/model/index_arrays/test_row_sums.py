@@ -51,6 +51,27 @@ def changed_rows(ptr, x, y):
     return count
 
 
+def positive(ptr, x, y):
+    count = 0
+    for i in range(y.shape[0]):
+        for k in range(ptr[i], ptr[i + 1]):
+            if x[k] > 0.0:
+                count += 1
+            elif x[k] < -2.0:
+                count -= 100
+        y[i] = 1.0
+    return count
+
+
+def places(ptr, x, y):
+    total = 0
+    for i in range(y.shape[0]):
+        for k in range(ptr[i], ptr[i + 1]):
+            total += k
+        y[i] = 1.0
+    return total
+
+
 def least(ptr, x, y):
     low = np.inf
     for i in range(y.shape[0]):
@@ -99,7 +120,7 @@ def bits(numbers):
 
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
-@pytest.mark.parametrize("function", [change, entries, changed_rows, least, carried, from_three])
+@pytest.mark.parametrize("function", [change, entries, changed_rows, positive, places, least, carried, from_three])
 def test_they_give_what_python_gives(monkeypatch, function, fp, threads):
     monkeypatch.setattr(shared_loops, "LEAST_WORK", 0)
     kernel = polyml.kernel(function, cache=False, fp=fp, threads=threads, fallback="error")
@@ -140,6 +161,11 @@ def test_numbers_that_are_only_updated_have_terms():
 def test_sums_over_inner_loops_need_another_order():
     assert rewritten(entries, True) == (True, ["total_terms_0"])
     assert rewritten(entries, False) == (False, [])
+
+
+def test_python_ints_that_count_have_terms_over_inner_loops_too():
+    assert rewritten(positive, False) == (True, ["count_terms_0"])
+    assert rewritten(places, True) == (False, [])  # in another order a sum may leave 64 bits
 
 
 def test_the_rows_go_to_threads_where_they_have_work():
