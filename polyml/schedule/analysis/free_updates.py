@@ -18,6 +18,7 @@ from polyml.schedule.legality.check import only_updated
 from polyml.schedule.tree.bands import together
 from polyml.values import cached_property
 
+
 @dataclass(frozen=True)
 class FreeUpdates:
     """The dependences of a SCoP, of which those among the updates of reductions are free in order.
