@@ -31,7 +31,7 @@ _LONGEST_PATH = 4095  # bytes that Linux takes as a path
 _MOST_NAMES = 100
 STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
 PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
-    "algebra", "lower", "live_ranges", "infer", "conditional_extrema", "complex_parts", "resolve", "equal_sizes", "alike_sizes", "unroll_sums", "narrow_counters", "forward_substitution",
+    "algebra", "lower", "live_ranges", "infer", "conditional_extrema", "conditional_flags", "complex_parts", "resolve", "equal_sizes", "alike_sizes", "unroll_sums", "narrow_counters", "forward_substitution",
     "counter_steps", "block_argmax", "inline_arrays", "copy_coalescing", "reshaped_copies", "value_arguments", "array_contraction", "in_place_sums",
     "update_chains", "scalar_placement", "symmetric_results", "extract", "align_slices", "scalar_expansion", "masked_updates",
     "array_expansion", "running_maximum", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",

@@ -49,19 +49,25 @@ def _with_flags(body: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
     """Returns the statements with assignments that keep whether names have a value."""
     if not names:
         return tuple(body)
-
-    def flagged(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        made: list[Stmt] = []
-        for stmt in stmts:
-            made.append(traversal.with_bodies(stmt, flagged))
-            if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and stmt.target.name in names:
-                made.append(syntax.Assign(_flag(stmt.target.name), syntax.Const(True)))
-        return tuple(made)
-
     begin: list[Stmt] = []
     for name in sorted(names):
         begin += [syntax.Assign(syntax.Name(name), _UNSET), syntax.Assign(_flag(name), syntax.Const(False))]
-    return (*begin, *flagged(body))
+    return (*begin, *_flagged(body, names, frozenset())[0])
+
+
+def _flagged(stmts: Sequence[Stmt], names: Set[str], known: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
+    """Returns statements with flags, and the names that surely have a value behind them. known: those that have one before"""
+    made: list[Stmt] = []
+    for stmt in stmts:
+        ends = [_flagged(inner, names, known) for inner in traversal.bodies(stmt)]
+        blocks = iter(block for block, _ in ends)
+        made.append(traversal.with_bodies(stmt, lambda _: next(blocks)))
+        if isinstance(stmt, syntax.If):
+            known = ends[0][1] & ends[1][1]
+        elif isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and stmt.target.name in names - known:
+            made.append(syntax.Assign(_flag(stmt.target.name), syntax.Const(True)))
+            known |= {stmt.target.name}
+    return tuple(made), known
 
 
 def _may_be_unset(definitions: frozenset[reaching_definitions.Definition]) -> bool:

@@ -179,8 +179,8 @@ class _CandidateSearch:
         form, options = candidate.model, self.wanted.options
         if form.scop.has_regions and not self.wanted.aliased and not form.unknown:
             tree = with_lanes(form.scop.schedule, form.dependences) if candidate.together else form.scop.schedule
-            free = {} if options.runs_alone else form.reductions  # one thread has no use for partial results
-            tree = with_threads(form.scop, form.dependences, free, tree) if options.parallel else tree
+            if options.parallel and not options.runs_alone:
+                tree = with_threads(form.scop, form.dependences, form.reductions, tree)
             return Scheduled(tree, ("source order around regions",))
         if not candidate.transform:
             return Scheduled(form.scop.schedule, (_reason(options, self.wanted.aliased, self.model),))

@@ -116,8 +116,9 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
     related = call.related if scheduled.related else ()
     scop = guarded(scop, scheduled, sized, wanted.sizes, related)
     related = scop.related + related
+    sizes = call.typical if scheduled.sized or scop.has_regions and candidate.model.chosen_by_sizes else None
     known = {
-        "machine": machine, "layouts": wanted.layouts, "sizes": call.typical if scheduled.sized else None,
+        "machine": machine, "layouts": wanted.layouts, "sizes": sizes,
         "scop": scop, "fp": options.fp, "arrays": candidate.model.scop.arrays.values(),
     }  # fmt: skip
     limit = CompileBudget(options.compile_budget_s)
@@ -126,6 +127,7 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
         program = runner.through(passes.PROGRAM_PASSES, program, known, stage="ast")
         if candidate.together and scop.has_regions:
             program = runner.run(passes.REGION_LANES, program, machine)
+            program = runner.run(passes.VECTORIZE, program, machine, wanted.layouts, sizes)
         elif candidate.together:
             program = runner.through(passes.TILE_PASSES, program, known, stage="ast")
             limit.check_nodes(program)
@@ -137,7 +139,6 @@ def generate(candidate: CodeCandidate, scheduled: Scheduled, call: CallFacts, ru
         with Assembler(cpu.usable_cores() - 1, cpu=machine.cpu_name, features=machine.features) as assembler:
             groups = builder.Groups(assembler.add) if emits == OBJECTS else None
             units = () if emits == NOTHING else _emitted(program, groups, call, runner)
-    sizes = call.typical if scheduled.sized else None
     notes = (
         *scheduled.notes,
         *([f"for calls with {', '.join(r.fact for r in related)}; other code runs others"] if related else []),

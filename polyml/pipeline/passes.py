@@ -40,6 +40,7 @@ from polyml.model.core.reductions import reductions
 from polyml.model.core.scop import Scop
 from polyml.model.lowering.arithmetic.complex_parts import in_parts
 from polyml.model.lowering.arithmetic.conditional_extrema import with_extrema
+from polyml.model.lowering.arithmetic.conditional_flags import with_disjunctions
 from polyml.model.lowering.extract import to_scop
 from polyml.model.lowering.parameters import without_value_arguments
 from polyml.model.lowering.resolve import resolve
@@ -144,6 +145,7 @@ INFERENCE = (  # run by `infer`
 INFER = Pass("infer", infer, "once the types of arguments are known", stage="types", required="all that follows reads types")
 KERNEL_PASSES = (
     Pass("conditional_extrema", with_extrema, "first: on numbers as they are written"),
+    Pass("conditional_flags", with_disjunctions, "beside conditional_extrema: on numbers as they are written too"),
     Pass(
         "complex_parts", in_parts, "last: no nest has complex numbers", takes=("aliased",), required="no nest has complex numbers"
     ),
@@ -272,8 +274,11 @@ TILE_PASSES = (  # they run where iterations may run together
     Pass("split_loops", split_loops, "just before vectors, for whose sake it cuts"),
 )
 REGION_LANES = Pass("region_lanes", region_lanes, "in place of tiles and other vectors, where there are regions", stage="vectorize")
+VECTORIZE = Pass(
+    "vectorize", vectorize, "on final loops, which it prices", takes=("machine", "layouts", "sizes"), stage="vectorize"
+)
 VECTOR_PASSES = (  # they run where the program is not too large for them
-    Pass("vectorize", vectorize, "on final loops, which it prices", takes=("machine", "layouts", "sizes"), stage="vectorize"),
+    VECTORIZE,
     Pass("fold_storage", fold_storage, "nothing moves any more, so it is known what is in use at once", takes=("arrays",)),
     Pass("share_memory", share_memory, "last: it is known how much memory every array has"),
 )

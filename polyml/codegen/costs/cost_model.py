@@ -27,6 +27,7 @@ REMAINDER_VECTOR_COST = 1.3  # the cost of a vector left over, relative to one o
 REMAINDER_COST = 0.5  # the cost of an iteration left over, relative to that of all that run together
 LONG_CHAIN = 20.0  # instructions from which an operation counts as a chain, each of which waits for the one before
 SCAN_CARRY_OPERATIONS = 4  # instructions that combine a vector's scan with the carry, besides two for each of its steps
+JOIN_CYCLES = 4.0  # from halves of a vector to their sum, which is done as often as the lanes can be halved
 CHAIN_WAITS = 0.5  # the share of its instructions that a long chain waits for, where no other one runs beside it
 
 
@@ -162,7 +163,7 @@ class CostModel:
             divisions=divisions * slowness,
             jumps=traffic.jumps,
             issue=0.25 * (arithmetic + loads + traffic.lined + traffic.broadcasts + stores),
-            waits=self._step_waits(tiling, inside.waits),
+            waits=self._step_waits(tiling, inside.waits) + self._joins(tiling),
             loop=LOOP_CYCLES * self._depth,
             instances=tiling.iterations,
             used=self._used(tiling),
@@ -176,6 +177,14 @@ class CostModel:
         if not tiling.in_order:
             return waits * (tiling.vectors if tiling.scans else 1)
         return waits * tiling.block + stalls(tiling.block, tiling.vectors, self.nest.lane_reach.flows)
+
+    def _joins(self, tiling: RegisterTiling) -> float:
+        """Returns the cycles for each step in which the lanes of sums are joined behind the loop over vectors, where it is known to be short."""
+        if tiling.vector is None or tiling.vector != tiling.innermost or not self.knows_sizes:
+            return 0.0
+        sums = sum(r.access.writes and r.access.accumulates and r.strides[tiling.vector].is_invariant for r in self.accesses)
+        steps = -(-max(1, self.trips[tiling.vector]) // (tiling.lanes * tiling.vectors))
+        return sums * JOIN_CYCLES * (tiling.lanes.bit_length() - 1) / steps
 
     def _computed(self, tiling: RegisterTiling) -> tuple[float, float, float]:
         """Returns the number of simple instructions in one step of the innermost loop, and the cycles of slow ones in it: of others

@@ -112,8 +112,9 @@ class _Privatizer:
     def _if_long(self, loop: Loop, shared: tuple[Node, ...]) -> Iterator[Node]:
         """Yields what runs nodes in the place of a loop where it is long enough for threads: beside regions, no size says so before."""
         depth = max(len([n for n in path if isinstance(n, Loop)]) for _, path in with_paths(loop.body))
-        trips = extremum("min", loop.upper) - extremum("max", loop.lower) + 1
-        is_long = compare(">=", trips, Affine(loop.step * LONG_LOOP // INNER_TRIPS**depth))
+        depth -= loop.step > 1  # the loop over the iterations of a strip
+        iterations = extremum("min", loop.upper) - extremum("max", loop.lower) + 1
+        is_long = compare(">=", iterations, Affine(LONG_LOOP // INNER_TRIPS**depth))
         yield Guard(is_long, shared)
         yield Guard(negate(is_long), (replace(loop, parallel=False, partial=()),))
 

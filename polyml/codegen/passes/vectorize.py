@@ -80,13 +80,22 @@ class _Vectorizer:
                 self._rare = rare
             elif not isinstance(node, Loop):
                 out.append(node)
-            elif node.role == "tile" or node.parallel:
+            elif node.role == "tile" or node.parallel or self._has_regions(node) or self._is_over_threads(node):
                 if node.directives.together:
                     raise refused(node, "it goes over tiles or to threads")
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
             else:
                 out.extend(self._nest(node, shared))
         return tuple(out)
+
+    def _is_over_threads(self, node: Loop) -> bool:
+        """Returns whether a loop has an iteration for each thread, which are few, as one that joins partial results."""
+        return any(self._program.threads in e.names for e in node.upper)
+
+    def _has_regions(self, node: Loop) -> bool:
+        """Returns whether a loop runs regions, of which iterations never run together here."""
+        scop = self._program.scop
+        return scop.has_regions and any(scop.statements[each.statement].region is not None for each in instances((node,)))
 
     def _nest(self, loop: Loop, shared: tuple[Enclosing, ...]) -> tuple[Node, ...]:
         """Returns the nodes that replace the nest beginning with a loop: what its directives ask for; else the cheapest of three:

@@ -235,7 +235,7 @@ class _Chunks:
         indices = tuple(syntax.Name(each, dtype=PYINT) for each in names)
         whole = syntax.Subscript(name, indices, dtype=element, inside=True, loc=loc)
         own = syntax.Subscript(part, (self._chunk, *indices), dtype=element, inside=True, loc=loc)
-        made: Stmt = syntax.Assign(whole, syntax.Binary(self._targets[name].operator, whole, own, dtype=element), loc=loc)
+        made: Stmt = syntax.Assign(whole, self._targets[name].joined(whole, own), loc=loc)
         for dim, each in reversed([*enumerate(names)]):
             made = syntax.For(each, self._zero, syntax.Shape(name, dim, dtype=PYINT), 1, (made,), loc=None)
         return syntax.For(self._chunk.name, self._zero, self._count, 1, (made,), loc=None)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from polyml.dtypes import F64, I64, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
@@ -24,7 +24,7 @@ from polyml.model.index_arrays.kernel_names import NewNames, mentions
 from polyml.model.index_arrays.updates import Update, counts, extremum_of, operator_of
 from polyml.source import Loc
 
-_IN_ARRAYS = {PYINT: I64, PYFLOAT: F64}  # the types of elements that hold Python's numbers
+_IN_ARRAYS = {PYINT: I64, PYFLOAT: F64, PYBOOL: BOOL}  # the types of elements that hold Python's numbers
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _updates(loop: syntax.For, reorders: bool) -> dict[str, Update]:
     for stmt in inside:
         if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
             operator = extremes.get(id(stmt)) or operator_of(stmt.value, stmt.target)
-            mentioned[stmt.target.name] -= 2
+            mentioned[stmt.target.name] -= 1 if isinstance(stmt.value, syntax.Const) else 2
             each = _Found(Update(stmt.target.dtype, operator), id(stmt) in repeated, counts(stmt.value, stmt.target))
             found.setdefault(stmt.target.name, []).append(each)
     return {name: each[0].update for name, each in found.items() if not mentioned[name] and _is_free(each, reorders)}
@@ -88,6 +88,8 @@ def _is_free(found: Sequence[_Found], reorders: bool) -> bool:
     if not update.operator or any(other.update != update for other in found):
         return False
     kind = update.element
+    if kind.kind == "b":
+        return update.operator in ("or", "and")
     if len(found) == 1 and not found[0].is_repeated:  # the order stays
         return kind.is_integer or kind.is_float and kind.bits >= 32
     if kind == PYINT:
@@ -114,7 +116,7 @@ def _apart(loop: syntax.For, updates: Mapping[str, Update], names: NewNames) -> 
         term: Expr = _term(terms[name], at, loop, update)
         if term.dtype != update.element:
             term = syntax.Cast(term, update.element, True, dtype=update.element)
-        joined.append(syntax.Assign(number, syntax.Binary(update.operator, number, term, dtype=update.element)))
+        joined.append(syntax.Assign(number, update.joined(number, term)))
     yield syntax.For(at.name, loop.start, loop.stop, 1, tuple(joined))
 
 

@@ -15,7 +15,7 @@ _Updated = syntax.Subscript | syntax.Name
 
 @dataclass(frozen=True)
 class Update:
-    """An Update says how something is updated. element: its type. operator: "+", "min" or "max", by which it is; "" for none"""
+    """An Update says how something is updated. element: its type. operator: "+", "min", "max", "or" or "and", by which it is; "" for none"""
 
     element: DType
     operator: str
@@ -25,7 +25,15 @@ class Update:
         """Returns the value from which an update makes what it updates by; a sum of floats keeps the sign of zero."""
         if self.operator == "+":
             return syntax.Const(-0.0 if self.element.is_float else 0, dtype=self.element)
+        if self.operator in ("or", "and"):
+            return syntax.Const(self.operator == "and", dtype=self.element)
         return syntax.Const(self.element.limits[self.operator == "min"], dtype=self.element)
+
+    def joined(self, left: Expr, right: Expr) -> Expr:
+        """Returns what the operator makes of two values."""
+        if self.operator in ("or", "and"):
+            return syntax.Logical(self.operator, (left, right), dtype=self.element)
+        return syntax.Binary(self.operator, left, right, dtype=self.element)
 
 
 def extremum_of(stmt: syntax.If) -> str:
@@ -52,6 +60,10 @@ def operator_of(value: Expr, target: _Updated) -> str:
     if element is None:
         return ""
     match _converted(value, element):
+        case syntax.Const(value=bool(truth)) if element.kind == "b":
+            return "or" if truth else "and"
+        case syntax.Logical(op=op, operands=operands) if element.kind == "b":
+            return op if target in operands else ""
         case syntax.Binary(op="+" | "-" as op, left=left, right=right):
             is_sum = _converted(left, element) == target or op == "+" and _converted(right, element) == target
             return "+" if is_sum else ""

@@ -22,7 +22,7 @@ from polyml.model.lowering.affine_values import BOUND_NOTE, Known, Stale, ValueR
 from polyml.model.lowering.declarations import Declarations
 from polyml.model.lowering.if_conversion import chooses_numbers, joined, leading_truths, reads, select, zero
 from polyml.model.lowering.private_numbers import branch_locals, sunk
-from polyml.model.lowering.regions.ended_loops import EndedLoop, ended_loop
+from polyml.model.lowering.regions.ended_loops import EndedLoop, ended_loop, with_exits_behind
 from polyml.model.lowering.regions.region_building import PLAIN_LOOPS, LoopsAround, Outside, halves, region
 from polyml.model.nest_passes.split_selects import explicit
 from polyml.quasi_affine import affine as af
@@ -46,6 +46,7 @@ def resolve(kernel: syntax.Kernel, *, aliased: bool = False, regions: bool = Fal
     regions: whether there may be regions
     around: what becomes of loops that have regions inside
     """
+    kernel = with_exits_behind(kernel, around.divided) if regions else kernel
     loops = (stmt for stmt in statements(kernel.body) if isinstance(stmt, syntax.For))
     irregular = {id(loop) for loop in loops if loop.loc in around.sequential}  # what is not affine
     own = {id(s) for s in statements(kernel.body)}

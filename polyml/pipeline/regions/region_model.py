@@ -49,10 +49,10 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         around = divided(model, make)
         if pays_tiles(around.model.scop):
             raise
-        repeats = any(map(has_nest_in_loop, around.model.scop.statements.values()))
-        if repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS:
+        repeats, ended = _repeats(around), with_ended(around, make)
+        if repeats and _most_elements(wanted.sizes) >= REPEATED_ELEMENTS and (_repeats(ended) or pays_tiles(ended.model.scop)):
             raise
-        around = with_ended(around, make)
+        around = ended
     chunks = _scatters(around, make)
     if chunks.divided and (chunked := _with_chunks(around, chunks, wanted, runner)) is not None:
         return chunked
@@ -169,6 +169,11 @@ def _with_strips(model: Model, wanted: ModelRequest, runner: PassRunner) -> Mode
     except (BudgetExceeded, NotAffineError):
         return None
     return replace(made, typed=model.typed, notes=model.notes) if is_parallel else None
+
+
+def _repeats(around: Around) -> bool:
+    """Returns whether a region of a model runs nests again and again."""
+    return any(map(has_nest_in_loop, around.model.scop.statements.values()))
 
 
 def _most_elements(sizes: Sizes | Mapping[str, int] | None) -> int:

@@ -13,7 +13,7 @@ from polyml.errors import NotAffineError
 from polyml.model.core.dependence import Dependences
 from polyml.model.index_arrays.row_sums import with_terms
 from polyml.model.lowering.regions.ended_loops import ended_places
-from polyml.model.lowering.regions.region_building import LoopsAround, has_loops
+from polyml.model.lowering.regions.region_building import LoopsAround, has_loops, pays_tiles
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, scop_of
@@ -25,7 +25,7 @@ from polyml.schedule.affine.source_threads import (
     loops_around_threads,
     region_work,
     sequential_loops,
-    work_for_threads,
+    work_inside,
 )
 from polyml.source import Loc
 
@@ -49,6 +49,10 @@ class Remodelling:
         """Returns whether several threads may share loops of a model."""
         options = self.wanted.options
         return self.known(model) is not None and options.parallel and not options.runs_alone
+
+    def runs_together(self, model: Model) -> bool:
+        """Returns whether several iterations of a model's loops may run together: as vectors, or on threads."""
+        return self.is_shared(model) or self.known(model) is not None and self.wanted.options.vectorize
 
     def typical(self, model: Model) -> Mapping[str, int]:
         """Returns the values of a model's parameters in the call that code is made for, as far as they are known."""
@@ -105,20 +109,23 @@ def _settled(loops: LoopsAround, make: Remodelling) -> Around:
 
 
 def with_ended(around: Around, make: Remodelling) -> Around:
-    """Returns the model in which loops that data end are loops of the model too, where loops inside of them are worth threads, and what
-    becomes of loops then.
+    """Returns the model in which loops that data end are loops of the model too, where loops inside of them are worth threads or vectors, and
+    what becomes of loops then.
     """
     ended = frozenset(ended_places(around.model.typed.body))
-    if not ended or not make.is_shared(around.model):
+    if not ended or not make.runs_together(around.model):
         return around
     try:
         parts = _settled(LoopsAround(around.loops.sequential, around.loops.divided | ended), make)
         tried = summed(parts, make)
         known = make.known(tried.model)
-        work = {} if known is None else work_for_threads(tried.model.scop, known, tried.model.reductions, make.typical(tried.model))
+        is_shared, scop = make.is_shared(around.model), tried.model.scop
+        work = {} if known is None else work_inside(scop, known, tried.model.reductions, make.typical(tried.model), is_shared)
         work = {place: found for place, found in work.items() if place in ended}
         worth = frozenset(place for place, found in work.items() if found >= LEAST_WORK)
         made = _settled(LoopsAround(around.loops.sequential, around.loops.divided | worth), make) if worth else around
+        if pays_tiles(made.model.scop) and not is_shared:
+            return around
     except NotAffineError:  # of what affects one region alone
         return around
     return replace(made, by_sizes=around.by_sizes or any(work.values()))

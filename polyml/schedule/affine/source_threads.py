@@ -21,11 +21,13 @@ from polyml.schedule.analysis.private_numbers import flags, private_numbers
 from polyml.schedule.analysis.traffic import ASSUMED
 from polyml.schedule.legality.check import parallel_bands
 from polyml.schedule.legality.proof import carries_none
-from polyml.schedule.tree.bands import APART, NODE, POINT, mark, parallel_mark
+from polyml.schedule.tree.bands import APART, NODE, POINT, band_of, insert_band, mark, parallel_mark, scaled_floor
 from polyml.source import Loc
 
 _MOST_TOLD = 3  # of what carries dependences
 _REGION_WORK = 16  # plain instances that one of a region takes as long as
+_STRIP = 512  # iterations of an innermost loop that one thread takes at once, as vectors
+_PLAIN_BITS = 64  # of the elements that those write
 
 
 def with_threads(
@@ -115,14 +117,15 @@ def loops_around_threads(scop: Scop, dependences: Dependences | None) -> frozens
     return frozenset(loop for loop in found if loop is not None)
 
 
-def work_for_threads(
-    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], sizes: Mapping[str, int]
+def work_inside(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], sizes: Mapping[str, int], is_shared: bool
 ) -> dict[Loc, int]:
-    """Returns the work that loops inside of the loops which data end have for threads, in plain instances in each iteration, by the places of
-    the loops around.
+    """Returns the work that loops inside of the loops which data end have for threads and vectors, in plain instances in each iteration, by the
+    places of the loops around.
 
     reductions: by statement, the updates whose order is free
     sizes: values of parameters in the call that code is made for
+    is_shared: whether there are several threads, which also share loops of regions
     """
     threaded, work = _threaded(scop, dependences, reductions), dict[Loc | None, int]()
     for statement in scop.statements.values():
@@ -130,10 +133,15 @@ def work_for_threads(
         if leaves:
             work[statement.loops[statement.iterators.index(leaves[1])]] = 0
     for statement in (scop.statements[name] for name in threaded):
-        for depth, place in enumerate(statement.loops, 1):
+        for depth, place in enumerate(statement.loops if is_shared or statement.region is None else (), 1):
             if place in work:
-                work[place] += _iterations(scop, statement, depth, sizes) * (1 if statement.region is None else _REGION_WORK)
+                work[place] += round(_iterations(scop, statement, depth, sizes) * _instance_work(scop, statement))
     return {place: found for place, found in work.items() if place is not None}
+
+
+def _instance_work(scop: Scop, statement: Statement) -> float:
+    """Returns the plain instances that one of a statement takes as long as: vectors have more elements that are shorter."""
+    return _REGION_WORK if statement.region is not None else scop.arrays[statement.write.array].element.bits / _PLAIN_BITS
 
 
 def region_work(scop: Scop, dependences: Dependences, sizes: Mapping[str, int]) -> dict[Loc, int]:
@@ -258,12 +266,31 @@ def _apart(node: isl.ScheduleNode, order: isl.UnionMap) -> isl.ScheduleNode:
 def _marked(node: isl.ScheduleNode, updates: FreeUpdates) -> isl.ScheduleNode:
     """Returns a node of a schedule tree in which the outermost loops have the mark that carry no dependence but those among updates."""
     if node.get_type() == NODE.band and (partial := _partial_or_private(node, updates)) is not None:
+        if _is_innermost(node.child(0)) and not _runs_region(node, updates.scop):
+            return mark(_in_strips(node), parallel_mark(partial)).parent()
         if node.child(0).get_type() != NODE.leaf:
             node = mark(node.child(0), POINT).parent().parent()
         return mark(node, parallel_mark(partial)).parent()
     for position in range(node.n_children()):
         node = _marked(node.child(position), updates).parent()
     return node
+
+
+def _in_strips(band: isl.ScheduleNode) -> isl.ScheduleNode:
+    """Returns a loop over strips of the iterations of an innermost loop, so that a thread has some that run as vectors."""
+    loop = band_of(band)
+    inside = mark(insert_band(band.delete(), loop), POINT).parent()
+    return insert_band(inside, scaled_floor(loop, [_STRIP])).band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
+
+
+def _is_innermost(node: isl.ScheduleNode) -> bool:
+    """Returns whether no loop is below a node."""
+    children = map(node.child, range(node.n_children()))
+    return node.get_type() == NODE.leaf or node.get_type() != NODE.band and all(map(_is_innermost, children))
+
+
+def _runs_region(node: isl.ScheduleNode, scop: Scop) -> bool:
+    return any(scop.statements[name].region is not None for name in polyhedra.set_names(node.get_domain()))
 
 
 def _partial_or_private(band: isl.ScheduleNode, updates: FreeUpdates) -> tuple[str, ...] | None:

@@ -139,7 +139,7 @@ def test_steps_are_compiled_whole_and_compute_what_python_does():
             kernel = polyml.kernel(steps, fallback="error", threads=threads, fp=fp, cache=False)
             kernel(*own)
             steps(*plain)
-            assert kernel.explain().count("its iterations go to threads") == 2 + (fp != "strict" and threads > 1)
+            assert kernel.explain().count("its iterations go to threads") == (threads > 1) * (2 + (fp != "strict"))
             assert all(np.allclose(a, b, rtol=0 if fp == "strict" else 1e-12, atol=0) for a, b in zip(own, plain))
 
 
@@ -171,7 +171,7 @@ def test_a_loop_stays_affine_where_assignments_beside_its_regions_have_loops_for
         kernel(*own)
         eliminated(*plain)
         assert all(map(np.array_equal, own, plain))
-        assert "for c2 in range(c0 + 1, A_0)" in str(kernel.inspect_ast(*own))
+        assert "for c2_0" in str(kernel.inspect_ast(*own))  # it has vectors
 
 
 def scattered_rows(ptr, col, other, data, y):

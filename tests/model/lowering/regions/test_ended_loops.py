@@ -7,11 +7,11 @@ import polyml
 from polyml import polyhedra
 from polyml.dtypes import F64, I64
 from polyml.frontend import syntax
-from polyml.frontend.name_resolution import statements
+from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.model.core.call_interface import ENDLESS, value
-from polyml.model.lowering.regions.ended_loops import ended_loop, ended_places
+from polyml.model.lowering.regions.ended_loops import ended_loop, ended_places, with_exits_behind
 from polyml.model.lowering.regions.region_building import LoopsAround
 from polyml.pipeline.regions import shared_loops
 from tests.model.modelling import INT, VECTOR, model
@@ -98,6 +98,47 @@ def returned(x, n, most):
     return -1
 
 
+def returned_from_two_loops(A, n, most):
+    for r in range(A.shape[0]):
+        for it in range(n):
+            for i in range(A.shape[1]):
+                A[r, i] += 1.0
+            if A[r, 0] > most:
+                break
+            if A[r, 1] > most:
+                return r, it
+    return -1, n
+
+
+def returned_twice(x, n, most):
+    total = 0.0
+    while True:
+        for i in range(x.shape[0]):
+            x[i] += 1.0
+        if x[0] > most:
+            return total
+        for i in range(x.shape[0]):
+            total = max(total, x[i])
+        n -= 1
+        if n <= 0:
+            return -total
+
+
+def same_as_before(x, before, n):
+    for it in range(n):
+        same = it > 0
+        for i in range(1, x.shape[0] - 1):
+            new = np.floor(0.5 * (x[i - 1] + x[i + 1]))
+            if new != before[i]:
+                same = False
+            before[i] = new
+        for i in range(1, x.shape[0] - 1):
+            x[i] = before[i]
+        if same:
+            return it
+    return n
+
+
 def out_of_range(x, k, y):
     it = 0
     while x[0] < 5.0:
@@ -134,6 +175,9 @@ CALLS = [
     *[(with_else, lambda n=n: (X.copy(), n, 3.0)) for n in (0, 2, 9)],
     *[(continued, lambda n=n: (X.copy(), n, 3.0)) for n in (0, 2, 9)],
     *[(returned, lambda n=n: (X.copy(), n, 3.0)) for n in (0, 2, 9)],
+    *[(returned_from_two_loops, lambda n=n, m=m: (np.arange(12.0).reshape(3, 4), n, m)) for n in (0, 2, 9) for m in (1.0, 4.0, 9.5)],
+    *[(returned_twice, lambda n=n, most=most: (X.copy(), n, most)) for n in (1, 3) for most in (0.5, 2.0, 9.0)],
+    *[(same_as_before, lambda n=n: (np.round(X * 9)[::-1].copy(), X * 0, n)) for n in (0, 1, 4, 200)],
     (out_of_range, lambda: (X.copy(), np.array([0, 2, 1, 3, 0, 1]), np.zeros(4))),
     (out_of_range, lambda: (X.copy(), np.array([0, 2, 7, 3, 0, 1]), np.zeros(4))),
     (out_of_range, lambda: (X.copy(), np.array([0, 2]), np.zeros(4))),
@@ -174,7 +218,27 @@ def test_a_while_and_a_loop_that_break_leaves_are_ended_by_data():
     assert places(halved, VECTOR, NUMBER) == [2]
     assert places(left_in_the_middle, VECTOR, VECTOR, INT, NUMBER) == [2]
     assert places(nested, VECTOR, INT, NUMBER) == [3]
-    assert places(returned, VECTOR, INT, NUMBER) == []  # it leaves the function too
+    assert places(returned, VECTOR, INT, NUMBER) == [1]  # it leaves the function too
+
+
+def test_a_loop_that_leaves_more_than_itself_tells_so_in_a_number():
+    kernel = kernel_of(returned, VECTOR, INT, NUMBER)
+    made = with_exits_behind(kernel, frozenset(ended_places(kernel.body)))
+    (block,) = [stmt for stmt in made.body if isinstance(stmt, syntax.Block)]
+    [loop] = [found for stmt in block.body if (found := ended_loop(stmt)) is not None]
+    assert not left((loop.loop,)) - {loop.label}
+    assert any(isinstance(stmt, syntax.If) and left((stmt,)) == {block.label} for stmt in block.body)
+    assert with_exits_behind(made, frozenset(ended_places(made.body))) is made
+    assert [name for name, _ in made.scalars][-1:] == ["leaves_0"]
+
+
+def test_loops_inside_have_vectors_also_on_one_thread():
+    kernel = polyml.kernel(same_as_before, cache=False, threads=1, fallback="error")
+    x = np.round(np.random.default_rng(3).uniform(0, 9, 40_000))
+    own, other = (x.copy(), x * 0, 5), (x.copy(), x * 0, 5)
+    assert kernel(*own) == same_as_before(*other)
+    assert np.array_equal(own[0], other[0])
+    assert "together" in kernel.inspect_ast(x.copy(), x * 0, 5)
 
 
 def test_each_exit_ends_a_part_of_the_body():
