@@ -59,9 +59,21 @@ class _Named(dict[tuple[int, ...], Instance]):
 def _all_coordinates(plain: isl.Set) -> Iterator[tuple[int, ...]]:
     """Yields the coordinates of each point of a bounded set without a name, from the text `{ [1, -2] }` of the point: asking isl for one number
     after the other takes ten times as long.
+
+    Raises isl.Error where isl has no text of a point, since its operations are used up: an error inside of the callback would be printed.
     """
     texts: list[str] = []
-    plain.foreach_point(lambda point: texts.append(point.to_str()[3:-3]))
+    failures: list[Exception] = []
+
+    def add(point: isl.Point) -> None:
+        try:
+            texts.append(point.to_str()[3:-3])
+        except (isl.Error, TypeError) as error:  # a point without memory, or a text that is None
+            failures.append(error)
+
+    plain.foreach_point(add)
+    if failures:
+        raise isl.Error("a point has no text") from failures[0]
     dims = plain.dim(_D.set)
     numbers = iter(json.loads(f"[{','.join(texts)}]")) if dims else iter(())
     return zip(*[numbers] * dims) if dims else repeat((), len(texts))

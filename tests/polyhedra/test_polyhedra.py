@@ -118,6 +118,17 @@ def test_a_budget_also_stops_where_a_number_is_read():
     assert number.to_python() == 5
 
 
+def test_a_budget_that_ends_while_points_are_listed_prints_nothing(capfd):
+    square = isl.Set("{ S[i, j] : 0 <= i, j < 40 }")
+    for operations in range(100, 12_000, 41):
+        try:
+            with budget(operations):
+                assert len(points(square)) == 1600
+        except BudgetExceeded:
+            continue
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_budget_that_suffices_changes_nothing():
     with budget(10_000_000):
         assert points(isl.Set(TRIANGLE), N=1) == {("S", (0, 0))}
