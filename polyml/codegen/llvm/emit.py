@@ -134,12 +134,19 @@ class KernelEmitter(Body):
         return self.fn.emit(f"getelementptr i64, ptr {self.failure}, i64 {STATUS_WORD}")
 
     def _end_failed(self, memory: str | None) -> None:
-        """Emits the end of the kernel after an error in a region. memory: the address of that of local arrays; None where it has none."""
+        """Emits the end of the kernel after an error in a region: its status, or that of a number which did not fit its type before it.
+
+        memory: the address of that of local arrays; None where it has none
+        """
         after, self.fn.current = self.fn.current, self.failed
         if memory is not None:
             self.fn.do(f"call void @polyml_release(ptr {memory})")
         self._release_late(frozenset())
-        self.fn.current.terminator = f"ret i64 {self.fn.emit(f'load i64, ptr {self._status()}')}"
+        status, flag = (self.fn.emit(f"load {what}") for what in (f"i64, ptr {self._status()}", f"i8, ptr {self.overflow}"))
+        is_error = self.fn.emit(f"icmp ne i64 {status}, {int(Status.RESTARTED)}")
+        is_number = self.fn.emit(f"and i1 {is_error}, {self.fn.emit(f'icmp ne i8 {flag}, 0')}")
+        number = self.fn.emit(f"sext i8 {flag} to i64")
+        self.fn.current.terminator = f"ret i64 {self.fn.emit(f'select i1 {is_number}, i64 {number}, i64 {status}')}"
         self.fn.current = after
 
     def _check_sizes(self) -> None:

@@ -91,6 +91,26 @@ def test_a_negative_size_raises_what_numpy_raises():
             polyml.kernel(fallback="error")(function)(*given)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_size_that_is_no_number_raises_what_its_conversion_raises(threads):
+    kernel = polyml.kernel(fallback="error", threads=threads)(element)
+    with pytest.raises(ValueError, match="NaN cannot be converted to an integer in `element`"):
+        kernel(np.array([np.nan]), 0)
+    for infinite in (np.inf, -np.inf):
+        with pytest.raises(OverflowError, match="perhaps infinity, was converted to one in `element`"):
+            kernel(np.array([infinite]), 0)
+
+
+def test_an_error_before_the_conversion_comes_first():
+    def checked(x):
+        if x[0] < 0:
+            raise KeyError("negative")
+        return np.zeros(int(x[1]))
+
+    with pytest.raises(KeyError, match="negative"):
+        polyml.kernel(fallback="error")(checked)(np.array([-1, np.nan]))
+
+
 def test_more_than_there_is_memory_for_is_an_error():
     with pytest.raises(MemoryError):
         polyml.kernel(fallback="error")(element)(np.array([1e15]), 0)
