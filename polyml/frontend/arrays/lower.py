@@ -26,6 +26,7 @@ from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays import bindings, buffer_swaps, indexed_assignment, masked_assignment, rebinding, tested_indices
 from polyml.frontend.arrays.bindings import Uncertain, is_size
 from polyml.frontend.arrays.functions import function_table
+from polyml.frontend.arrays.functions.elementwise import as_power
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.selecting import fitting, places
 from polyml.frontend.arrays.sequences import growing_lists, returned_views
@@ -488,7 +489,7 @@ class Lowering(LoopBuilder):
                 return self._as_needed(expr)
             case syntax.Logical() | syntax.IfExp() | syntax.Unary(op="not"):
                 return traversal.with_operands(expr, tuple(map(self.number, traversal.operands(expr))))
-        operands = tuple(map(self.value, traversal.operands(expr)))
+        expr, operands = as_power(expr, tuple(map(self.value, traversal.operands(expr))))
         numbers = tuple(operand for operand in operands if isinstance(operand, Expr))
         if len(numbers) == len(operands):
             made = traversal.with_operands(expr, numbers)
@@ -497,8 +498,6 @@ class Lowering(LoopBuilder):
         if isinstance(expr, syntax.Call) and expr.function == "bound":
             raise NotAffineError(f"`{expr.args[1]}` is bound to an array under a condition", loc=expr.loc, code="PML-F023")
         _check_elementwise(expr)
-        if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
-            expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # NumPy's arrays compute a square so
         return elementwise(operands, lambda *parts: traversal.with_operands(expr, parts), self.require, expr.loc)
 
     def _as_needed(self, expr: syntax.Logical | syntax.IfExp) -> Expr:
@@ -645,10 +644,6 @@ def _check_elementwise(expr: Expr) -> None:
         raise PolymlTypeError(
             f"an array cannot be given to {name}", loc=expr.loc, notes=["accepted: NumPy's elementwise functions"]
         )
-
-
-def _is_two(expr: Expr) -> bool:
-    return isinstance(expr, syntax.Const) and type(expr.value) is int and expr.value == 2
 
 
 def _inside(stmt: syntax.While | syntax.Block, problem: NotAffineError) -> NotAffineError:

@@ -16,7 +16,7 @@ from polyml.frontend.elementwise_functions import ASKED, COMPARISONS, OPERATORS,
 from polyml.frontend.types import decimal_rounding, promotion
 from polyml.frontend.types.conversions import UNKNOWN, TypedValue, constant, converted, depends_on_path, truth
 from polyml.frontend.types.operation_results import Results, result_types, rule_of
-from polyml.frontend.types.rules import BOOL_FORMS, check_one_type, compare, power
+from polyml.frontend.types.rules import BOOL_FORMS, binary, check_one_type, compare, power
 from polyml.frontend.types.type_sets import TypeSet, of_type, representation, rounded, storage_of, union
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
@@ -47,14 +47,9 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
     if expr.function == "round" and len(args) > 1:
         return _to_decimals(expr, args[0])
     if expr.function == "round":
-        whole = args[0].dtype.is_integer
-        return (
-            TypedValue(converted(args[0], I64), of_type(I64))
-            if args[0].dtype == PYINT
-            else args[0]
-            if whole
-            else _numpy_call(dataclasses.replace(expr, function="rint"), args)
-        )
+        if args[0].dtype == PYINT:
+            return TypedValue(converted(args[0], I64), of_type(I64))
+        return args[0] if args[0].dtype.is_integer else _numpy_call(dataclasses.replace(expr, function="rint"), args)
     if expr.function == "is_same_type":
         return constant(len(union(a.types for a in args)) == 1, PYBOOL, expr.loc)
     if expr.function in ASKED:
@@ -92,6 +87,8 @@ def call(expr: syntax.Call, args: tuple[TypedValue, ...]) -> TypedValue:
         return args[0] if is_inexact else TypedValue(converted(args[0], F64), of_type(F64))
     if expr.function == "norm":
         return _norm(expr, args[0])
+    if expr.function == "root_power":
+        return _root_power(expr, *args)
     if expr.module == "math":
         return _math_call(expr, args)
     if expr.module == "cmath":
@@ -125,6 +122,24 @@ def _to_decimals(expr: syntax.Call, operand: TypedValue) -> TypedValue:
     scaled = syntax.Binary(first, converted(operand, dtype), scale, dtype=dtype, loc=expr.loc)
     whole = syntax.Call("rint", (scaled,), dtype=dtype, loc=expr.loc)
     return TypedValue(syntax.Binary(last, whole, scale, dtype=dtype, loc=expr.loc), of_type(dtype))
+
+
+def _root_power(expr: syntax.Call, base: TypedValue, exponent: TypedValue) -> TypedValue:
+    """Returns the typed power by a number, as NumPy's loops over elements compute it: a square root where the exponent is 0.5."""
+    if expr.module == "numpy":
+        plain = _numpy_call(dataclasses.replace(expr, function="pow"), (base, exponent))
+    else:
+        plain = binary(syntax.Binary("**", *expr.args, loc=expr.loc), base, exponent)
+    dtype = storage_of(plain.types)
+    known = exponent.expr.value if isinstance(exponent.expr, syntax.Const) else None
+    has_root = dtype in (F32, F64) or dtype == F16 and exponent.is_weak and expr.module == "builtins"
+    if not has_root or not exponent.dtype.is_float or known not in (None, 0.5):
+        return plain
+    made: syntax.Expr = syntax.Call("sqrt", (converted(base, dtype),), dtype=dtype, loc=expr.loc)
+    if known is None:
+        half = syntax.Compare("==", exponent.expr, syntax.Const(0.5, dtype=exponent.dtype), dtype=BOOL, loc=expr.loc)
+        made = syntax.IfExp(half, made, plain.expr, dtype=dtype, loc=expr.loc)
+    return TypedValue(made, plain.types)
 
 
 def _of_range(expr: syntax.Call, operand: TypedValue, stop: TypedValue) -> TypedValue:

@@ -64,7 +64,7 @@ def test_powers_are_numpys(dtype, fp, threads):
 def test_exponents_give_the_same_bits_as_constants(dtype, vectorize):
     compiled, A = kernel(of_elements, vectorize=vectorize), floats(np.dtype(dtype).name)
     for p in CONSTANTS:
-        same = kernel(define(f"def f(A): return A ** {p}"))(A)
+        same = kernel(define(f"def f(A):\n R = np.zeros_like(A)\n for i in range(A.shape[0]): R[i] = A[i] ** {p}\n return R"))(A)
         for given in (p, float(p)):
             np.testing.assert_array_equal(compiled(A, given), same)
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 from polyml.errors import NotAffineError, PolymlTypeError
-from polyml.frontend import syntax
+from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.functions.array_operands import as_array, map_elements
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import dimensions
@@ -55,6 +55,22 @@ def _select(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) ->
         return value
 
     return map_elements(builder, args, at, loc)
+
+
+def as_power(expr: Expr, operands: tuple[Value, ...]) -> tuple[Expr, tuple[Value, ...]]:
+    """Returns an operation and its lowered operands, a power of an array or of np.power with a number as its exponent in the form that NumPy has
+    for it: the square, or the call `root_power`, which is a square root where the exponent is 0.5. All others are returned as they are.
+    """
+    is_call = isinstance(expr, syntax.Call) and (expr.function, expr.module) == ("pow", "numpy")
+    if not is_call and not (isinstance(expr, syntax.Binary) and expr.op == "**") or isinstance(operands[1], Elements):
+        return expr, operands
+    base, exponent = operands
+    if not is_call and not isinstance(base, Elements):
+        return expr, operands
+    if isinstance(exponent, syntax.Const) and exponent.value != 0.5:
+        is_two = not is_call and type(exponent.value) is int and exponent.value == 2
+        return (syntax.Call("square", traversal.operands(expr)[:1], loc=expr.loc), (base,)) if is_two else (expr, operands)
+    return syntax.Call("root_power", traversal.operands(expr), "numpy" if is_call else "builtins", loc=expr.loc), operands
 
 
 def _of_any_size(number: Expr) -> Expr:
