@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from polyml import tracebacks
 from polyml.source import Loc
 
+NO_BROADCAST = "operands could not be broadcast together"  # where NumPy's text goes on with the shapes
+NO_FIT = "could not broadcast input array into another shape"  # where NumPy's text has the shapes
 _LONGEST = 1_500  # characters of a message or a note: whoever wrote more of what it repeats does not want it all back
 
 

@@ -46,7 +46,7 @@ from polyml.errors import (
 )
 from polyml.frontend.argument_types import with_ones
 from polyml.frontend.syntax import ArgType
-from polyml.model.core.call_interface import PYTHON_DECIDES, Status
+from polyml.model.core.call_interface import PYTHON_DECIDES
 from polyml.runtime.calling import arguments, bounds_errors, results
 from polyml.runtime.calling.arguments import CallArgument
 from polyml.runtime.calling.binding import MISS, Outcome
@@ -356,7 +356,7 @@ class Kernel(Explorable, Explained, Reported):
         """
         artifact, values = chosen.made, {a.name: a.value for a in given}
         check = artifact.checks[status - 1] if 0 < status <= len(artifact.checks) else None
-        if check is not None and check.kind == "raise" or status == Status.RESTARTED:
+        if bounds_errors.is_left_to_python(artifact, status):
             self._hot, self.compiled = NO_ENTRY, False
             return originals(self._run_plainly([for_python(a) for a in given]), given)
         with alone():  # it asks isl

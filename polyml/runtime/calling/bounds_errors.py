@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from polyml import tracebacks
 from polyml.errors import (
+    NO_BROADCAST,
+    NO_FIT,
     BoundsError,
     CompileError,
     PolymlError,
@@ -23,6 +25,21 @@ from polyml.runtime.storage.records import CheckRecord
 _WRITTEN = "what ran before it has been written; on several threads, perhaps also what other iterations of a loop write"
 _PARTLY_WRITTEN = "its arrays may be partly written"
 _ISL_OPERATIONS = 2_000_000
+
+
+def is_left_to_python(artifact: Artifact, status: int) -> bool:
+    """Returns whether plain Python runs a call anew that ended with this status, since its error says more: of a `raise` before anything is
+    written, and of one whose text would have sizes where the kernel writes no argument.
+    """
+    if 0 < status <= len(artifact.checks):
+        return artifact.checks[status - 1].kind == "raise"
+    if status == Status.RESTARTED:
+        return True
+    in_region = call_interface.failure(status)
+    if artifact.written or in_region is None or in_region[0] >= len(artifact.failures):
+        return False
+    place = artifact.failures[in_region[0]]
+    return place.kind == "raise" and place.args in ((NO_BROADCAST,), (NO_FIT,))
 
 
 def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> Exception:

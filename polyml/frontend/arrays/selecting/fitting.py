@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyml.errors import NO_BROADCAST, NO_FIT
 from polyml.frontend import syntax
 from polyml.frontend.arrays.loop_builder import LoopBuilder
 from polyml.frontend.arrays.shapes import Extent, Linear
@@ -31,7 +32,7 @@ def joined(builder: LoopBuilder, sizes: Sequence[Extent], loc: Loc | None) -> Ex
         are_ones = [syntax.Compare("==", each, _ONE) for each in (size, next_size)]
         differ = syntax.Compare("!=", size, next_size)
         wrong = syntax.Logical("and", (differ, *(syntax.Unary("not", each) for each in are_ones)))
-        _raise(builder, wrong, "operands could not be broadcast together", loc)
+        _raise(builder, wrong, NO_BROADCAST, loc)
         size = builder.held_number(syntax.IfExp(are_ones[0], next_size, size), loc)
     builder.counts[size.name] = None
     return Extent(Linear.of(size), True, joins=True)
@@ -52,7 +53,7 @@ def fitted(builder: LoopBuilder, target: Sequence[Extent], value: Elements, loc:
             continue
         differ = syntax.Compare("!=", own.expr, other.expr)
         wrong = syntax.Logical("and", (differ, syntax.Compare("!=", other.expr, _ONE)))
-        _raise(builder, wrong, "could not broadcast input array into another shape", loc)
+        _raise(builder, wrong, NO_FIT, loc)
         shape[-back] = Extent(own.length, True, joins=True)
     return stretched(value, tuple(shape))
 

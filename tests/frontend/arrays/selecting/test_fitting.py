@@ -70,16 +70,27 @@ def test_sizes_that_data_decide_fit_as_in_numpy(function, places):
         assert_python(function, np.arange(10).astype(dtype), (np.arange(10) * 3 % 11).astype(dtype), np.array(places))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    ("function", "places", "text"),
-    [
-        (sums, (0, 4, 2, 5), "operands could not be broadcast together"),
-        (copies, (0, 4, 2, 5), "could not broadcast input array into another shape"),
-        (updates, (0, 1, 2, 5), "could not broadcast input array into another shape"),
-    ],
+    ("function", "places"), [(sums, (0, 4, 2, 5)), (selections, (1, 0, 0, 0)), (rows, (0, 2, 1, 4)), (three, (0, 2, 5, 8))]
 )
-def test_sizes_that_do_not_fit_raise_an_error(function, places, text):
-    with pytest.raises(ValueError, match="broadcast"):
+def test_sizes_that_do_not_fit_raise_the_error_of_numpy(function, places, threads):
+    with pytest.raises(ValueError, match="broadcast") as expected:
         function(np.arange(10.0), np.arange(10.0), np.array(places))
-    with pytest.raises(ValueError, match=f"^{text}$"):
-        polyml.kernel(cache=False, fallback="error")(function)(np.arange(10.0), np.arange(10.0), np.array(places))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="broadcast") as found:
+            polyml.kernel(cache=False, fallback="error", threads=threads)(function)(
+                np.arange(10.0), np.arange(10.0), np.array(places)
+            )
+        assert str(found.value) == str(expected.value)
+
+
+def test_an_error_behind_what_is_written_has_no_sizes():
+    def written(v, p):
+        v[0] = 7.0
+        v[p[0] : p[1]] = v[p[2] : p[3]]
+
+    v = np.arange(10.0)
+    with pytest.raises(ValueError, match="^could not broadcast input array into another shape$"):
+        polyml.kernel(cache=False, fallback="error")(written)(v, np.array((0, 4, 2, 5)))
+    assert v[0] == 7.0 and v[1] == 1.0
