@@ -11,7 +11,7 @@ An integer that only grows or shrinks by small constants would take years to lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -35,10 +35,11 @@ class RegionIntegers:
     """The intervals of the integers of one region.
 
     sizes: the parameters that are never negative
+    around: gives the interval of an expression of the iterators of the loops around the region, and of parameters
     """
 
-    def __init__(self, region: Region, sizes: frozenset[str]):
-        self._sizes = sizes
+    def __init__(self, region: Region, sizes: frozenset[str], around: Callable[[Affine], Interval] = lambda e: FULL):
+        self._sizes, self._around = sizes, around
         self._types: Mapping[str, DType] = dict(region.numbers)
         self._loops: dict[str, list[syntax.For]] = {}
         self._values: dict[str, list[Expr]] = {}
@@ -132,7 +133,8 @@ class RegionIntegers:
         for atom, c in e.terms:
             least = 0 if isinstance(atom, str) and atom in self._sizes else -PARAMETER_LIMIT
             low, high = low + min(c * least, c * PARAMETER_LIMIT), high + max(c * least, c * PARAMETER_LIMIT)
-        return _within((low, high))
+        (low, high), (least, most) = _within((low, high)), self._around(e)
+        return max(low, least), min(high, most)
 
     def _cast(self, expr: syntax.Cast) -> Interval:
         inside, own = self.of(expr.operand) if expr.operand.dtype.kind in "iub" else FULL, _of_type(expr.to)

@@ -10,7 +10,7 @@ from polyml.codegen.analysis.region_integers import FULL, RegionIntegers, linear
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.element_access import ElementAccess
-from polyml.codegen.llvm.regions import array_scopes
+from polyml.codegen.llvm.regions import array_scopes, quotients
 from polyml.codegen.llvm.regions.tested_indices import TestedIndices
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, memory_type, register_type
@@ -63,8 +63,8 @@ class RegionValues(ExpressionEmitter):
         super().__init__(body, locations)
         self._checks: CheckedIntegers = _Checks(body)
         sizes = frozenset(p.name for p in body.scop.parameters if p.is_size)
-        self.integers = RegionIntegers(region, sizes)
         self._iterators = dict(zip(statement.iterators, node.point))
+        self.integers = RegionIntegers(region, sizes, lambda e: body.module.ranges.of(e.substitute(self._iterators)))
         copy = Copy({}, None, 1, None, 0)
         self._operands = Operands(InstanceCopy(statement, self._iterators, copy, node, ()), None)
         entry = body.fn.blocks[0]
@@ -341,15 +341,14 @@ class RegionValues(ExpressionEmitter):
             return self.of(e.args[1])
         if isinstance(e, syntax.Call) and e.function == "position":
             return SsaValue(self._tested(e.args[0], self.of(e.args[1]).ssa, position_failure(e)), PYINT)
-        if isinstance(e, syntax.Binary) and e.op in ("//", "%", "<<", ">>") and e.dtype == PYINT:
+        if isinstance(e, syntax.Binary) and e.op in ("//", "%", "<<", ">>") and e.dtype.kind == "i":
             left, right = self.of(e.left), self.of(e.right)
-            test = self._without_result(e)
+            test = self._without_result(e) if e.dtype == PYINT else None
             if test is not None:
                 self._test_operand(e, right, test)
-            is_natural = min(self.integers.of(e.left)[0], self.integers.of(e.right)[0]) >= 0
-            if e.op in ("//", "%") and left.lanes == right.lanes and is_natural:
-                name = "udiv" if e.op == "//" else "urem"
-                return SsaValue(self._body.fn.emit(f"{name} {left.type} {left.ssa}, {right.ssa}"), PYINT, left.lanes)
+            if e.op in ("//", "%") and left.lanes == right.lanes == 1:
+                known = self.integers.of(e.left), self.integers.of(e.right)
+                return quotients.by_either(self._body, e.op, (left, right), known, lambda: self._binary(e.op, e.dtype, left, right))
             return self._binary(e.op, e.dtype, left, right)
         return super()._operation(e, operands)
 
@@ -377,7 +376,9 @@ class RegionValues(ExpressionEmitter):
         if len(nodes) > _CHEAP or not all(isinstance(node, plain) and node.dtype == PYINT for node in nodes):
             return False
         return all(
-            node.op in ("+", "-", "*", "//", "%") and _has_simple_divisor(node) for node in nodes if isinstance(node, syntax.Binary)
+            node.op in ("+", "-", "*", "//", "%") and quotients.has_simple_divisor(node)
+            for node in nodes
+            if isinstance(node, syntax.Binary)
         )
 
     def _bound(self, read: syntax.Call) -> None:
@@ -414,34 +415,12 @@ class RegionValues(ExpressionEmitter):
                 return None
             return SsaValue(self._body.fn.emit(f"sub nsw i64 0, {self.of(e.operand).ssa}"), PYINT)
         if e.op in ("//", "%"):
-            return self._quotient(e)
+            return quotients.by_constant(self._body.fn, e.op, self.of(e.left), e.right, self.integers.of(e.left)[0] >= 0)
         name = {"+": "add", "-": "sub", "*": "mul"}.get(e.op)
         if name is None:
             return None
         left, right = self.of(e.left), self.of(e.right)
         return SsaValue(self._body.fn.emit(f"{name} nsw i64 {left.ssa}, {right.ssa}"), PYINT)
-
-    def _quotient(self, e: syntax.Binary) -> SsaValue | None:
-        """Emits // or % by a positive constant, and returns its value; None for other divisors."""
-        fn, divisor = self._body.fn, e.right
-        if not isinstance(divisor, syntax.Const) or divisor.value <= 0:
-            return None
-        left, by = self.of(e.left).ssa, int(divisor.value)
-        if by & (by - 1) == 0:
-            operation = f"ashr i64 {left}, {by.bit_length() - 1}" if e.op == "//" else f"and i64 {left}, {by - 1}"
-            return SsaValue(fn.emit(operation), PYINT)
-        if self.integers.of(e.left)[0] >= 0:
-            return SsaValue(fn.emit(f"{'udiv' if e.op == '//' else 'urem'} i64 {left}, {by}"), PYINT)
-        rest = fn.emit(f"srem i64 {left}, {by}")
-        below = fn.emit(f"icmp slt i64 {rest}, 0")
-        if e.op == "%":
-            return SsaValue(fn.emit(f"select i1 {below}, i64 {fn.emit(f'add i64 {rest}, {by}')}, i64 {rest}"), PYINT)
-        quotient = fn.emit(f"sdiv i64 {left}, {by}")
-        return SsaValue(fn.emit(f"add i64 {quotient}, {fn.emit(f'sext i1 {below} to i64')}"), PYINT)
-
-
-def _has_simple_divisor(e: syntax.Binary) -> bool:
-    return e.op not in ("//", "%") or isinstance(e.right, syntax.Const) and int(e.right.value) > 0
 
 
 def _own(dtype: DType) -> DType:
