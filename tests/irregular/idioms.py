@@ -33,7 +33,8 @@ def histogram(w: Writer) -> None:
     is_real = w.chance(0.4)
     w.emit(f"{count} = np.zeros(n{'' if is_real else ', dtype=np.int64'})")
     with w.block(f"for {i} in range(n):", rows=i, loops=i):
-        where = w.pick(f"{w.array('rows')}[{i}]", f"abs({w.array('wholes')}[{i}]) % n")
+        binned = f"min(abs(int({w.array('reals')}[{i}] * {w.rng.randint(1, 4)} / 2.0)), n - 1)"
+        where = w.pick(f"{w.array('rows')}[{i}]", f"abs({w.array('wholes')}[{i}]) % n", binned)
         if w.chance(0.3):
             with w.block(f"if {condition(w)}:"):
                 w.emit("continue")

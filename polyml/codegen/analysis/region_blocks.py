@@ -12,7 +12,7 @@ and of elements of arrays that it does not store to. What fails such a test is l
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from polyml.codegen.analysis.region_integers import changed_in
 from polyml.frontend import syntax, traversal
@@ -55,12 +55,12 @@ def block_indices(loop: syntax.For, safe: frozenset[Dimension]) -> tuple[BlockIn
                 continue
             for dim, index in enumerate(node.indices):
                 if (id(node), dim) not in safe:
-                    value = _known(index, values, stored, safe)
+                    value = known_before(index, values, stored, safe)
                     if value is None:
                         return ()
                     found[id(node), dim] = BlockIndex(node, dim, value)
         if isinstance(stmt.target, syntax.Name):
-            values[stmt.target.name] = _known(stmt.value, values, stored, safe)
+            values[stmt.target.name] = known_before(stmt.value, values, stored, safe)
     return tuple(found.values())
 
 
@@ -80,7 +80,7 @@ def invariant_indices(loop: syntax.For, safe: frozenset[Dimension]) -> tuple[Blo
         for node in (node for expr in (*traversal.expressions(stmt), *target) for node in traversal.nodes(expr)):
             if isinstance(node, syntax.Subscript) and not node.inside:
                 for dim, index in enumerate(node.indices):
-                    if (id(node), dim) not in safe and _known(index, values, changed, safe) is not None:
+                    if (id(node), dim) not in safe and known_before(index, values, changed, safe) is not None:
                         found[id(node), dim] = BlockIndex(node, dim, index)
     return tuple(found.values())
 
@@ -102,8 +102,8 @@ def totals(loop: syntax.For) -> frozenset[str]:
     return frozenset(name for name in found if reads.count(name) == found.count(name) == 1)
 
 
-def _known(
-    expr: syntax.Expr, values: Mapping[str, syntax.Expr | None], stored: set[str], safe: frozenset[Dimension]
+def known_before(
+    expr: syntax.Expr, values: Mapping[str, syntax.Expr | None], stored: Set[str], safe: Set[Dimension]
 ) -> syntax.Expr | None:
     """Returns an expression in terms of what is known before the iteration; None where it is made of other things.
 
@@ -114,12 +114,12 @@ def _known(
     if isinstance(expr, syntax.Name):
         return values.get(expr.name, expr)
     operands = traversal.operands(expr)
-    made = [_known(each, values, stored, safe) for each in operands]
+    made = [known_before(each, values, stored, safe) for each in operands]
     kept = [each for each in made if each is not None]
     if len(kept) < len(made):
         return None
     is_same = all(a is b for a, b in zip(kept, operands))
     if isinstance(expr, syntax.Subscript):
-        is_safe = is_same and expr.indices and all((id(expr), dim) in safe for dim in range(len(expr.indices)))
+        is_safe = is_same and all((id(expr), dim) in safe for dim in range(len(expr.indices)))
         return expr if is_safe and expr.array not in stored else None
     return expr if is_same else traversal.with_operands(expr, tuple(kept))

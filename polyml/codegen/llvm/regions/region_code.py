@@ -20,6 +20,8 @@ from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.regions.loop_tests import LoopTests, Run
 from polyml.codegen.llvm.regions.region_values import RegionValues
 from polyml.codegen.llvm.regions.statement_blocks import StatementBlocks
+from polyml.codegen.llvm.regions.strip_loops import Iterations, StripLoops
+from polyml.codegen.llvm.regions.strip_plans import strip_plan
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.codegen.llvm.statements.locations import AccessLocations
 from polyml.dtypes import PYINT
@@ -199,7 +201,7 @@ class RegionEmitter(StatementBlocks):
         fixed = self._fixed(stmt, safe)
         if not indices and not fixed:
             self._fetch_ahead(stmt, start)
-            self._loop(stmt, start, run.count, self._blocks(stmt, start, run.count))
+            self._loop(stmt, start, run.count, self._strips(stmt, start, run.count) or self._blocks(stmt, start, run.count))
             return
         inside = self._tests.all_inside(stmt, run, indices, found.counters)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
@@ -210,7 +212,7 @@ class RegionEmitter(StatementBlocks):
             if fixed:
                 self._fix(fixed, slow)
             self._fetch_ahead(stmt, start)
-            self._loop(stmt, start, run.length, self._blocks(stmt, start, run.length))
+            self._loop(stmt, start, run.length, self._strips(stmt, start, run.length) or self._blocks(stmt, start, run.length))
         self._fn.jump(after)
         self._begin(slow)
         self._values.safe, self._values.fixed = known, {}
@@ -250,6 +252,18 @@ class RegionEmitter(StatementBlocks):
             last = fn.emit(f"udiv i64 {fn.emit(f'sub i64 {length}, 1')}, {abs(step)}")
             length = fn.emit(f"add i64 {last}, 1")
         return Run(start, stop, some, length, fn.emit(f"select i1 {some}, i64 {length}, i64 0"))
+
+    def _strips(self, stmt: syntax.For, start: str, count: str) -> str | None:
+        """Emits the iterations of a loop in strips, and returns the number of the first one that is left; None where that does not pay."""
+        if self._body.module.arguments.aliased:
+            return None
+        with self._values.in_strip():
+            plan = strip_plan(stmt, self._values.safe, self._values.is_plain)
+        if plan is None:
+            return None
+        begin, run = (lambda number: self._set_variable(stmt, start, number)), (lambda: self._block(stmt.body))
+        with self._branched():
+            return StripLoops(self._body, self._values, self._tests, plan, Iterations(stmt, count, begin, run)).emit()
 
     def _blocks(self, stmt: syntax.For, start: str, count: str) -> str:
         """Emits the iterations of a loop that run several at once, and returns the number of the first one that is left."""

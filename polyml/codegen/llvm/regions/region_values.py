@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import replace
 
 from polyml.codegen.analysis.integer_ranges import Interval
@@ -11,6 +12,8 @@ from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.regions import array_scopes, quotients
+from polyml.codegen.llvm.regions.region_checks import RegionChecks, StripChecks
+from polyml.codegen.llvm.regions.strip_plans import is_conversion
 from polyml.codegen.llvm.regions.tested_indices import TestedIndices
 from polyml.codegen.llvm.registers import Location
 from polyml.codegen.llvm.ssa_value import SsaValue, memory_type, register_type
@@ -30,38 +33,18 @@ _CHEAP = 7  # nodes of an expression that is computed beside another one, of whi
 Dimension = tuple[int, int]  # the identity of a Subscript, and a dimension
 
 
-class _Checks(CheckedIntegers):
-    """The checks of a region: one that fails ends the call."""
-
-    def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
-        """Emits a branch that ends the call with the status if something happened for which Python raises an error."""
-        fn, answer = self._body.fn, str(int(status))
-        for condition in self._conditions:
-            happened = self._body.math.logical("and", happened, condition)
-        if self._conditions:  # LLVM would branch on the condition, and what is seldom foreseen costs more than both values
-            opaque = fn.emit(f'call i8 asm "", "=r,0"(i8 {fn.emit(f"zext i1 {happened.ssa} to i8")})')
-            happened = SsaValue(fn.emit(f"icmp ne i8 {opaque}, 0"), BOOL)
-        wrong, fine = fn.block("wrong"), fn.block("fine")
-        fn.branch(happened.ssa, wrong, fine)
-        fn.current = wrong
-        if number is not None:
-            is_nan = fn.emit(f"fcmp uno {number.type} {number.ssa}, {number.ssa}")
-            answer = fn.emit(f"select i1 {is_nan}, i64 {int(Status.NOT_A_NUMBER)}, i64 {answer}")
-        self._body.fail(answer)
-        fn.current = fine
-
-
 class RegionValues(ExpressionEmitter):
     """A RegionValues emits the expressions of one instance of a region.
 
     safe: the indices that are known to be those of elements, counted from 0
     fixed: those of them that do not change in the loop around, with their SSA names
     tested: the indices that were tested before
+    ahead: by identity of expressions that were computed for a strip of iterations, their memory and which place of it is meant
     """
 
     def __init__(self, body: ElementAccess, locations: AccessLocations, statement: Statement, region: Region, node: Instance):
         super().__init__(body, locations)
-        self._checks: CheckedIntegers = _Checks(body)
+        self._checks: CheckedIntegers = RegionChecks(body)
         sizes = frozenset(p.name for p in body.scop.parameters if p.is_size)
         self._iterators = dict(zip(statement.iterators, node.point))
         self.integers = RegionIntegers(region, sizes, lambda e: body.module.ranges.of(e.substitute(self._iterators)))
@@ -73,6 +56,8 @@ class RegionValues(ExpressionEmitter):
         self.safe: frozenset[Dimension] = frozenset()
         self.fixed: dict[Dimension, str] = {}
         self.tested = TestedIndices()
+        self.ahead: Mapping[int, tuple[str, str]] = {}
+        self._is_in_strip = False
         self._given: Mapping[str, SsaValue] = {}  # numbers that have other values than in memory
 
     def _kind(self, name: str, dtype: DType) -> str:
@@ -107,6 +92,8 @@ class RegionValues(ExpressionEmitter):
 
     def value(self, e: Term, operands: Operands) -> SsaValue:
         """Emits an expression, and returns its value."""
+        if id(e) in self.ahead and isinstance(e, syntax.Expr):
+            return self._computed_ahead(e)
         match e:
             case syntax.Name():
                 return self.number(e.name)
@@ -121,6 +108,24 @@ class RegionValues(ExpressionEmitter):
             case syntax.Call(function="reallocate"):
                 return self._reallocated(e)
         return self._operation(e, operands)
+
+    @contextmanager
+    def in_strip(self) -> Iterator[StripChecks]:
+        """Makes checks find out whether the iterations of a strip have to be looked at one by one, in place of ending the call."""
+        before, checks = self._checks, StripChecks(self._body)
+        self._checks, self._is_in_strip = checks, True
+        yield checks
+        self._checks, self._is_in_strip = before, False
+
+    def _computed_ahead(self, e: syntax.Expr) -> SsaValue:
+        (room, place), dtype = self.ahead[id(e)], _own(e.dtype)
+        kind = memory_type(dtype)
+        ssa = self._body.fn.emit(f"load {kind}, ptr {self._body.fn.emit(f'getelementptr {kind}, ptr {room}, i64 {place}')}")
+        return SsaValue(self._body.fn.emit(f"icmp ne i8 {ssa}, 0") if dtype.kind == "b" else ssa, dtype)
+
+    def _cast(self, e: syntax.Cast, operands: Operands) -> SsaValue:
+        made = super()._cast(e, operands)  # of a float that no integer is, it is poison
+        return replace(made, ssa=self._body.fn.emit(f"freeze {made.type} {made.ssa}")) if self._is_in_strip else made
 
     def _element(self, e: syntax.Subscript) -> SsaValue:
         if not e.indices:
@@ -309,14 +314,18 @@ class RegionValues(ExpressionEmitter):
         after.phis.append(f"{result} = phi {one.type} [ {one.ssa}, %{first.label} ], [ {other.ssa}, %{second.label} ]")
         return replace(one, ssa=result)
 
-    def is_plain(self, expr: syntax.Expr) -> bool:
-        """Returns whether an expression is cheap and raises nothing, so that it may be evaluated where Python does not."""
+    def is_plain(self, expr: syntax.Expr, safe: Set[Dimension] | None = None) -> bool:
+        """Returns whether an expression is cheap and raises nothing, so that it may be evaluated where Python does not.
+
+        safe: the indices that are known to be those of elements, if they are not those that are known here
+        """
+        safe = self.safe if safe is None else safe
         for node in traversal.nodes(expr):
             if isinstance(node, syntax.Subscript) and node.indices:
-                if not all((id(node), dim) in self.safe for dim in range(len(node.indices))):
+                if not all((id(node), dim) in safe for dim in range(len(node.indices))):
                     return False
             if isinstance(node, syntax.Cast) and (node.to == PYINT and node.operand.dtype.is_float or node.operand.dtype == PYINT):
-                if not (node.to.is_float or node.operand.dtype == PYINT and node.to == I64):
+                if not (node.to.is_float or node.operand.dtype == PYINT and node.to == I64 or self._is_converted(node)):
                     return False
             if isinstance(node, (syntax.Binary, syntax.Unary)) and node.dtype == PYINT and self.integers.of(node) == FULL:
                 return False
@@ -325,6 +334,9 @@ class RegionValues(ExpressionEmitter):
             if isinstance(node, syntax.Binary) and node.op in ("**", "//", "%", "<<", ">>"):
                 return False
         return True
+
+    def _is_converted(self, e: syntax.Cast) -> bool:
+        return self._is_in_strip and is_conversion(e)
 
     def _operation(self, e: Term, operands: Operands) -> SsaValue:
         is_divided = isinstance(e, syntax.Binary) and e.op in ("//", "%") and isinstance(e.right, syntax.Const)
