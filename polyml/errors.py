@@ -9,6 +9,7 @@ from polyml import tracebacks
 from polyml.source import Loc
 
 NO_BROADCAST = "operands could not be broadcast together"  # where NumPy's text goes on with the shapes
+UNEXPECTED = "Unexpected"  # what a kernel raises where an argument is not what its code expects; other code runs the call then
 NO_FIT = "could not broadcast input array into another shape"  # where NumPy's text has the shapes
 _LONGEST = 1_500  # characters of a message or a note: whoever wrote more of what it repeats does not want it all back
 

@@ -25,7 +25,7 @@ from polyml.api.calls.lifted_parts import PartCall
 from polyml.api.calls.plain_calls import is_exact, left_to_python, may_be_refused
 from polyml.api.calls.proved import NOTHING, Assumptions, Proved
 from polyml.api.calls.sparse_calls import NotCompiled, SparseCalls
-from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unusual
+from polyml.api.calls.specialisation import NO_ENTRY, Hot, Request, Specialisation, is_unexpected, is_unusual
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.explained import Explained
 from polyml.api.explaining import words
@@ -94,6 +94,7 @@ class Kernel(Explorable, Explained, Reported):
         self._by_constants: dict[str, Kernel] = {}  # this function for arguments that are compiled as constants, by their text
         self._matrices = SparseCalls[Kernel](function, lambda made: _OfArrays(made, settings))
         self._assumed = Assumptions(function, self._parsed)
+        self._unexpected: set[tuple] = set()  # types and layouts of calls whose index arrays are not what code expected
         self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         _kernels.add(self)
 
@@ -234,7 +235,7 @@ class Kernel(Explorable, Explained, Reported):
         Where the code is not for the call's sizes, returns an Outcome instead, which names the test at entry that failed.
         """
         options, found = config.resolve(self.settings), captures(self.py_func)
-        wanted = Request(types, layouts, options, found)
+        wanted = Request(types, layouts, options, found, expects=(types, layouts) not in self._unexpected)
         chosen = self._specialised(wanted, given)
         if isinstance(chosen.reason, SizesNeeded):
             chosen = self._for_values(wanted, given)
@@ -263,6 +264,9 @@ class Kernel(Explorable, Explained, Reported):
             return originals(result, given)
         if result.status is None:
             raise self._unusable(artifact, given)
+        if is_unexpected(chosen, result):
+            self._unexpected.add((types, layouts))
+            return self._call_specialised(types, layouts, given)
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
     def _with_constants(self, found: dict[str, object], values: Sequence[object], proved: Proved = NOTHING):

@@ -110,7 +110,13 @@ class KernelFunction:
                 from polyml.pipeline import compile as pipeline
 
                 request = pipeline.CompileRequest(
-                    wanted.types, wanted.layouts, options, wanted.aliased, wanted.sizes, general=wanted.general
+                    wanted.types,
+                    wanted.layouts,
+                    options,
+                    wanted.aliased,
+                    wanted.sizes,
+                    general=wanted.general,
+                    expects=wanted.expects,
                 )
                 return pipeline.compile(parsed, request, schedules=schedules, given=self._given)
 

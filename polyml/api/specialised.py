@@ -196,7 +196,16 @@ class Specialised(KernelFunction):
         with timed(timings, "cache"):
             schedule = "" if self._given is None else self._given.text()
             outside = "\n".join((captured.content, *([constants.content(self._constants)] if self._constants else ())))
-            inputs = CodeInputs(outside, wanted.types, wanted.layouts, options, wanted.aliased, schedule, general=wanted.general)
+            inputs = CodeInputs(
+                outside,
+                wanted.types,
+                wanted.layouts,
+                options,
+                wanted.aliased,
+                schedule,
+                general=wanted.general,
+                expects=wanted.expects,
+            )
             return _CacheEntry(cache, cache_key.content_key(self.py_func, inputs))
 
     def _compiled_somehow(self, made: Specialisation, place: _CacheEntry) -> None:

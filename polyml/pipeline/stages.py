@@ -46,6 +46,7 @@ class CompileRequest:
     alike: whether sizes that are equal in the call may be taken to be equal before there is a schedule.
     general: whether what is affine only for known sizes and integer arguments becomes regions, for all of them.
     restarts: whether the caller runs a call as plain Python that ends with `Status.RESTARTED`.
+    expects: whether index arrays may be expected to be row pointers, since the caller has other code for calls in which they are not.
     """
 
     types: tuple[syntax.ArgType, ...]
@@ -57,6 +58,7 @@ class CompileRequest:
     alike: bool = True
     general: bool = False
     restarts: bool = True
+    expects: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class ModelRequest:
     late: whether data may decide sizes of arrays that have no bound at entry.
     general: whether what is affine only for known sizes and integer arguments is not affine.
     restarts: whether a call may end with `Status.RESTARTED`, so that plain Python runs it.
+    expects: whether the code may be for index arrays that are row pointers alone, which it tests.
     """
 
     options: Options
@@ -89,6 +92,7 @@ class ModelRequest:
     late: bool = False
     general: bool = False
     restarts: bool = False
+    expects: bool = False
 
     @property
     def extents(self) -> dict[tuple[str, int], int] | None:

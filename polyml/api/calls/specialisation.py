@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from polyml.api.compiling.compile_lock import alone
 from polyml.config import Options
-from polyml.errors import PolymlError
+from polyml.errors import UNEXPECTED, PolymlError
 from polyml.frontend.syntax import ArgType
+from polyml.model.core.call_interface import failure
 from polyml.runtime.calling.binding import CaptureGuard, Entry, Outcome
 from polyml.runtime.calling.entry import bind, finish_preparation
 from polyml.runtime.calling.guards import Captures
@@ -57,6 +58,7 @@ class Request:
     aliased: whether arguments share memory.
     sizes: the sizes for which the code is made; None: for all.
     general: whether what is affine only for known sizes and integer arguments becomes regions, which serve all of them.
+    expects: whether the code may be for index arrays that are row pointers alone.
     """
 
     types: tuple[ArgType, ...]
@@ -66,12 +68,13 @@ class Request:
     aliased: bool = False
     sizes: Sizes | None = None
     general: bool = False
+    expects: bool = True
 
     @property
     def key(self) -> tuple:
         """Returns a key that is the same for two requests where the same code serves both, apart from their sizes."""
         captured = None if self.captured is None else self.captured.content
-        return self.types, self.layouts, self.options.compile_key(), captured, self.aliased, self.general
+        return self.types, self.layouts, self.options.compile_key(), captured, self.aliased, self.general, self.expects
 
 
 @dataclass(eq=False)
@@ -149,12 +152,23 @@ def _same(old: tuple[CaptureGuard, ...], new: tuple[CaptureGuard, ...]) -> bool:
 
 
 def is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
-    """Returns whether a call's sizes are not those that the code was made for, so that other code has to run it.
+    """Returns whether a call's sizes or index arrays are not those that the code was made for, so that other code has to run it.
 
     outcome: what the code returned instead of a result.
     """
     checks = () if specialisation.artifact is None else specialisation.artifact.checks
-    return outcome.status is not None and 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
+    usual = outcome.status is not None and 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
+    return usual or is_unexpected(specialisation, outcome)
+
+
+def is_unexpected(specialisation: Specialisation, outcome: Outcome) -> bool:
+    """Returns whether a call's index arrays are not what the code expects.
+
+    outcome: what the code returned instead of a result.
+    """
+    failures = () if specialisation.artifact is None else specialisation.artifact.failures
+    place = None if outcome.status is None else failure(outcome.status)
+    return place is not None and place[0] < len(failures) and failures[place[0]].what == UNEXPECTED
 
 
 def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[CaptureGuard, ...]) -> bool:

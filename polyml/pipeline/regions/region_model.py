@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from math import prod
@@ -11,18 +11,21 @@ from polyml.errors import NotAffineError, PolymlError, SizesNeeded
 from polyml.frontend import syntax
 from polyml.machines import cpu
 from polyml.model.core.dependence import Dependences
+from polyml.model.index_arrays.expected import with_expected
+from polyml.model.index_arrays.origins import MONOTONIC
 from polyml.model.index_arrays.partial_scatters import Scattering, Scatters, in_chunks
 from polyml.model.index_arrays.strips import in_strips
 from polyml.model.lowering.regions.region_building import DataRequirement, LoopsAround, has_nest_in_loop, pays_tiles
 from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
-from polyml.pipeline.regions.shared_loops import Around, Remodelling, divided, summed, with_ended
+from polyml.pipeline.regions.shared_loops import LEAST_WORK, Around, Remodelling, divided, summed, with_ended
 from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
 from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.affine.source_threads import (
     in_order,
     is_every_region_threaded,
+    region_work,
     sequential_loops,
     short_iterations,
 )
@@ -38,6 +41,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     Raises NotAffineError for what no region has, and where plain Python, which runs affine loops compiled, is expected to be faster;
     SizesNeeded where the kernel is affine for known sizes and integer arguments, unless one for all of them is wanted.
     """
+    request = wanted
     try:
         return modelled(kernel, types, wanted, runner)
     except NotAffineError as problem:
@@ -60,7 +64,32 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     model = _with_strips(around.model, replace(wanted, around=around.loops), runner) or around.model
     ordered = around.ordered(make.known(model) is not None)
     by_sizes = repeats or around.by_sizes or model.chosen_by_sizes
-    return replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=by_sizes)
+    made = replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=by_sizes)
+    return _as_expected(
+        made, make, partial(with_regions, types=types, wanted=replace(request, expects=False), runner=runner), kernel
+    )
+
+
+def _as_expected(made: Model, make: Remodelling, anew: Callable[[syntax.Kernel], Model], kernel: syntax.Kernel) -> Model:
+    """Returns the model of a kernel that expects index arrays to be monotonic, where loops that run in order go to threads then and have the work
+    for that; else the one that it has.
+
+    anew: makes the model of a kernel, which expects nothing else
+    """
+    loops = [loop for loop in made.ordered if loop.helpful and all(fact.kind == MONOTONIC for fact in loop.helpful)]
+    if not loops or not make.wanted.expects or not make.is_shared(made):
+        return made
+    arrays = dict.fromkeys(loop.names[fact.array] for loop in loops for fact in loop.helpful)
+    try:
+        tried = anew(with_expected(kernel, [*arrays]))
+    except (BudgetExceeded, NotAffineError):
+        return made
+    known = make.known(tried)
+    work = {} if known is None else region_work(tried.scop, known, make.typical(tried))
+    if max((work.get(loop.place, 0) for loop in loops), default=0) < LEAST_WORK:
+        return replace(made, chosen_by_sizes=True)
+    note = f"tested at entry: no number is less than the one before it in {' and '.join(arrays)}; other code runs other calls"
+    return replace(tried, notes=(note, *tried.notes), chosen_by_sizes=True)
 
 
 def in_region(

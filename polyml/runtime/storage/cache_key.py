@@ -38,6 +38,7 @@ class CodeInputs:
     schedule: the text of a given schedule; "" where the compiler looks for one.
     language: the language of GPUs that the code is in; "" for machine code.
     general: whether the code is for all values of arguments for which it would be faster if it were for one.
+    expects: whether the code may be for index arrays that are row pointers alone.
     """
 
     captured: str
@@ -48,6 +49,7 @@ class CodeInputs:
     schedule: str = ""
     language: str = ""
     general: bool = False
+    expects: bool = False
 
 
 def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
@@ -63,7 +65,7 @@ def content_key(function: FunctionType, inputs: CodeInputs) -> str | None:
     parts = (
         function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), inputs.captured,
         " ".join(map(str, inputs.types)), " ".join(inputs.layouts), repr(astuple(inputs.options.compile_key())),
-        str(inputs.aliased), inputs.schedule, inputs.language, str(inputs.general), toolchain(),
+        str(inputs.aliased), inputs.schedule, inputs.language, str(inputs.general), str(inputs.expects), toolchain(),
     )  # fmt: skip
     return _digest(parts)
 

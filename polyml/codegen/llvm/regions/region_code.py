@@ -347,14 +347,14 @@ def _loop_end(body: ElementAccess, statement: Statement, region: Region, node: I
 def is_sum(body: ElementAccess, stmt: syntax.Assign) -> bool:
     """Returns whether a float is made of itself and something that is added to it, or multiplied with it, in any order."""
     value = stmt.value
-    match stmt.target, value:
-        case syntax.Name(name=name), syntax.Binary(op="+" | "*", left=syntax.Name(name=own)) if own == name:
+    match value:
+        case syntax.Binary(op="+" | "*", left=updated) if updated == stmt.target:
             return value.dtype.is_float and value.dtype.bits >= 32 and body.module.floats.mode != "strict"
     return False
 
 
 def sum_of(body: ElementAccess, values: RegionValues, stmt: syntax.Assign) -> SsaValue | None:
-    """Emits a sum or product that a number is made of itself and something else (`is_sum`), and returns it; None for other values."""
+    """Emits a sum or product that a number or element is made of itself and something else (`is_sum`), and returns it; None for other values."""
     if not is_sum(body, stmt) or not isinstance(stmt.value, syntax.Binary):
         return None
     with body.math.in_sums(body.module.floats.mode):
