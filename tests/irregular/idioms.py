@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.irregular.expressions import bare, condition, real, whole
 from tests.irregular.lists import LISTS
-from tests.irregular.writer import Parameter, Writer
+from tests.irregular.sweeps import SWEEPS
+from tests.irregular.writer import Parameter, Writer, result
 
 
 def sparse_product(w: Writer) -> None:
@@ -189,48 +190,6 @@ def iterated(w: Writer) -> None:
         w.emit(f"{out}[{i}] = {it}")
 
 
-def converging(w: Writer) -> None:
-    """Writes sweeps over all rows until they change little, or too often: each sweep's loops may run on threads, with sums beside them."""
-    i, it = w.counter(), w.fresh("it", "sweep", "rounds")
-    x, new, change = w.array("reals"), w.fresh("new", "nxt"), w.fresh("change", "err")
-    w.emit(f"{new} = np.zeros(n)", f"{it} = 0", f"{change} = {w.pick('1.0', '0.0')}")
-    form = w.rng.randrange(3)
-    most = w.rng.randint(0, 5)
-    loop = (f"while {change} > 1e-3 and {it} < {most}:", "while True:", f"for {it} in range({most}):")[form]
-    with w.block(loop):
-        if form == 1:
-            w.emit(f"{it} += 1")
-        w.emit(f"{change} = {w.pick('0.0', '1.0')}")
-        if w.chance(0.3):
-            with w.block(f"if {condition(w)}:"):
-                w.emit("break")
-        row = f"{x}[{i}] * 0.5 + {w.pick('0.25', bare(real(w, 1)))}"
-        with w.block(f"for {i} in range(n):", rows=i, loops=i):
-            if w.chance(0.5):
-                total = w.fresh("s", "total")
-                w.emit(f"{total} = {x}[{i}]")
-                with w.block(f"while 1.0 < abs({total}) < 1e30:"):
-                    w.emit(f"{total} *= 0.5")
-                row = f"{total} + {w.pick('0.0', '0.125')}"
-            if w.chance(0.5):
-                w.emit(f"{new}[{i}] = {row}")
-                w.emit(w.pick(f"{change} += abs({new}[{i}] - {x}[{i}])", f"{change} = max({change}, abs({new}[{i}] - {x}[{i}]))"))
-            else:
-                value = w.fresh("value")
-                w.emit(f"{value} = {row}", f"{new}[{i}] = {value}")
-                with w.block(f"if abs({x}[{i}]) > {change}:"):
-                    w.emit(f"{change} = abs({x}[{i}])")
-        if form != 0:
-            with w.block(f"if {change} < {w.pick('0.5', '1e-3')} or {it} > {most}:"):
-                w.emit("break")
-        with w.block(f"for {i} in range(n):", rows=i, loops=i):
-            w.emit(f"{x}[{i}] = {new}[{i}]")
-        if form == 0:
-            w.emit(f"{it} += 1")
-    result(w, "real", change)
-    result(w, "array", new)
-
-
 def own_way(w: Writer) -> None:
     """Writes rows that each go their own way through loops and branches: rows of which several may run together, in lanes."""
     i, out = w.counter(), w.array("reals", is_new=True)
@@ -383,16 +342,8 @@ def groups(w: Writer) -> None:
     result(w, "array", counts)
 
 
-def result(w: Writer, kind: str, text: str) -> None:
-    """Takes a value into scope, and, of arrays and texts that are no name, into what may be returned."""
-    if kind == "array" or not text.isidentifier() or text in w.parameters:
-        w.arrays.append(text)
-    else:
-        w.know(**{"wholes" if kind == "whole" else "reals": text})
-
-
 IDIOMS = (
     sparse_product, sparse_product, sparse_product, histogram, histogram, first_of, largest, compaction, reached, sorted_rows,
-    bisection, chain, merged, iterated, converging, converging, own_way, own_way, own_way, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace, groups,
-    *LISTS,
+    bisection, chain, merged, iterated, own_way, own_way, own_way, early_return, early_return, affine, divided, any_of, matrix_rows, matrix_rows, workspace, groups,
+    *LISTS, *SWEEPS,
 )  # fmt: skip

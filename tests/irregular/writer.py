@@ -138,3 +138,11 @@ class Writer:
         """Returns a matrix, and whether its elements are real."""
         name = self.array("matrix")
         return name, self.parameters[name].element in REALS
+
+
+def result(w: Writer, kind: str, text: str) -> None:
+    """Takes a value into scope, and, of arrays and texts that are no name, into what may be returned."""
+    if kind == "array" or not text.isidentifier() or text in w.parameters:
+        w.arrays.append(text)
+    else:
+        w.know(**{"wholes" if kind == "whole" else "reals": text})
