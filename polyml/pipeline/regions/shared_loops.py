@@ -62,7 +62,7 @@ class Remodelling:
 
     def sequential(self, model: Model, kept: frozenset[Loc] = frozenset()) -> frozenset[Loc]:
         """Returns the places of the outermost loops around regions of which no loop may go to threads. kept: those of loops that stay"""
-        return sequential_loops(model.scop, self.known(model), kept)
+        return sequential_loops(model.scop, self.known(model), kept, self.is_shared(model))
 
 
 @dataclass(frozen=True)

@@ -93,16 +93,24 @@ class OrderedLoop:
 _WISHES = {INJECTIVE: "no number were twice in {}", MONOTONIC: "no number in {} were less than the one before it"}
 
 
-def sequential_loops(scop: Scop, dependences: Dependences | None, around: frozenset[Loc] = frozenset()) -> frozenset[Loc]:
-    """Returns the places of the outermost loops around regions of which no loop may go to threads.
+def sequential_loops(
+    scop: Scop, dependences: Dependences | None, around: frozenset[Loc] = frozenset(), is_shared: bool = True
+) -> frozenset[Loc]:
+    """Returns the places of the outermost loops around regions of which no loop may go to threads, and of those inside of loops for threads
+    around regions without loops of their own.
 
     dependences: None where they are not known
     around: the places of loops that do not count, since they stay loops of the model in any case
+    is_shared: whether threads share loops. Else loops for threads that others stand around are no reason to keep these
     """
-    threaded = frozenset() if dependences is None else _threaded(scop, dependences)
+    depths = {} if dependences is None else _threaded_depths(scop, dependences)
     regions = {name: s for name, s in scop.statements.items() if s.region is not None}
-    kept = {*around, *(loop for name in threaded & regions.keys() for loop in regions[name].loops)}
-    others = (s.loops for name, s in regions.items() if s.iterators and name not in threaded)
+    for name in depths.keys() & regions.keys():
+        if not is_shared and depths[name] > 0 and _has_no_loops(regions[name]):
+            del depths[name]
+    ends = {name: depths[name] + 1 if _has_no_loops(s) else len(s.loops) for name, s in regions.items() if name in depths}
+    kept = {*around, *(loop for name, end in ends.items() for loop in regions[name].loops[:end])}
+    others = (s.loops for s in regions.values() if s.iterators)
     places = (next((loop for loop in loops if loop not in kept), None) for loops in others)
     return frozenset(place for place in places if place is not None)
 
@@ -173,9 +181,12 @@ def short_iterations(scop: Scop, places: Collection[Loc]) -> frozenset[Loc]:
 
 
 def _is_short(statement: Statement) -> bool:
-    region = statement.region
-    has_loops = region is None or any(isinstance(stmt, (syntax.For, syntax.While)) for stmt in statements(region.body))
-    return not has_loops and len(statement.loops) == 1
+    return statement.region is not None and _has_no_loops(statement) and len(statement.loops) == 1
+
+
+def _has_no_loops(statement: Statement) -> bool:
+    body = () if statement.region is None else statement.region.body
+    return not any(isinstance(stmt, (syntax.For, syntax.While)) for stmt in statements(body))
 
 
 def is_every_region_threaded(scop: Scop, dependences: Dependences, places: Collection[Loc]) -> bool:
@@ -187,10 +198,18 @@ def is_every_region_threaded(scop: Scop, dependences: Dependences, places: Colle
 
 def _threaded(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})) -> frozenset[str]:
     """Returns the statements around which a loop may go to threads. reductions: by statement, the updates whose order is free"""
-    found: set[str] = set()
+    return frozenset(_threaded_depths(scop, dependences, reductions))
+
+
+def _threaded_depths(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> dict[str, int]:
+    """Returns how many loops are around the outermost one that may go to threads, by statement. reductions: as for `with_threads`"""
+    found = dict[str, int]()
     for node, _ in parallel_bands(with_threads(scop, dependences, reductions).get_root()):
-        found |= {*polyhedra.set_names(node.get_domain())}
-    return frozenset(found)
+        for name in polyhedra.set_names(node.get_domain()):
+            found[name] = min(found.get(name, len(scop.statements[name].loops)), node.get_schedule_depth())
+    return found
 
 
 def in_order(scop: Scop, places: Collection[Loc], is_known: bool = True) -> tuple[OrderedLoop, ...]:
@@ -202,21 +221,25 @@ def in_order(scop: Scop, places: Collection[Loc], is_known: bool = True) -> tupl
     for place in sorted(places, key=lambda each: (each.line, each.column)):
         inside = [s for s in scop.statements.values() if s.region is not None and place in s.loops]
         carriers = tuple(dict.fromkeys(text for statement in inside for text in _carriers(scop, statement)))
-        helpful = _helpful(scop, inside) if is_known else ()
+        helpful = _helpful(scop, inside, place) if is_known else ()
         names = {fact.array: scop.arrays[fact.array].source_name for fact in helpful}
         told.append(OrderedLoop(place, carriers, helpful, names))
     return tuple(told)
 
 
-def _helpful(scop: Scop, inside: Sequence[Statement]) -> tuple[IndexFact, ...]:
-    """Returns the fewest facts on index arrays by which a loop around each of some statements goes to threads; () where none do."""
-    names = frozenset(statement.name for statement in inside)
+def _helpful(scop: Scop, inside: Sequence[Statement], place: Loc) -> tuple[IndexFact, ...]:
+    """Returns the fewest facts on index arrays by which a loop that is not inside of another one goes to threads; () where none do.
+
+    inside: the regions in the loop
+    place: that of the other one
+    """
+    names = {statement.name: statement.loops.index(place) for statement in inside}
     facts = [fact for fact in dict.fromkeys(_candidates(inside)) if _may_be_assumed(scop, fact)]
-    if not _is_enough(scop, facts, names):
+    if _is_enough(scop, (), names) or not _is_enough(scop, facts, names):
         return ()
     for fact in tuple(facts):
         others = [each for each in facts if each is not fact]
-        if _is_enough(scop, others, names):
+        if others and _is_enough(scop, others, names):
             facts = others
     return tuple(facts)
 
@@ -234,12 +257,13 @@ def _may_be_assumed(scop: Scop, fact: IndexFact) -> bool:
     return array.role is Role.ARGUMENT and len(array.shape) == 1 and not is_written
 
 
-def _is_enough(scop: Scop, facts: Sequence[IndexFact], names: frozenset[str]) -> bool:
-    """Returns whether some facts make a loop around each of some statements parallel."""
-    if not facts:
-        return False
+def _is_enough(scop: Scop, facts: Sequence[IndexFact], names: Mapping[str, int]) -> bool:
+    """Returns whether some facts make a loop around each of some statements parallel. names: of the statements, and around how many loops
+    it has to be at most, counted from the outermost one
+    """
     known = replace(scop, facts=(*scop.facts, *facts))
-    return names <= _threaded(known, Dependences(known))
+    depths = _threaded_depths(known, Dependences(known))
+    return all(name in depths and depths[name] <= most for name, most in names.items())
 
 
 def _carriers(scop: Scop, statement: Statement) -> Iterator[str]:

@@ -51,6 +51,19 @@ def scaled_and_scattered(k, b, A):
         b[k[i]] += 1.0
 
 
+def added_rows(k, A, B):
+    for p in range(k.shape[0]):
+        for r in range(A.shape[1]):
+            A[k[p], r] += B[p, r]
+
+
+def gathered_rows(k, A, B):
+    for p in range(k.shape[0]):
+        for r in range(A.shape[1]):
+            if B[p, r] > 0.0:
+                B[p, r] = A[k[p], int(B[p, r])]
+
+
 def threaded(scop):
     """The lines of the statements around which a loop goes to threads, and how many loops are around that loop."""
     schedule = with_threads(scop, dependences(scop))
@@ -62,10 +75,10 @@ def threaded(scop):
     }
 
 
-def lines(function, *types, **options):
-    """The loops for threads and the loops that no thread may share, by their lines in the function, counted from 0."""
+def lines(function, *types, is_shared=True, **options):
+    """The loops for threads and the loops that become parts of regions, by their lines in the function, counted from 0."""
     scop, first = model(function, *types, regions=True, **options), function.__code__.co_firstlineno
-    found = sequential_loops(scop, dependences(scop))
+    found = sequential_loops(scop, dependences(scop), is_shared=is_shared)
     return {line - first: depth for line, depth in threaded(scop).items()}, {place.line - first for place in found}
 
 
@@ -84,6 +97,45 @@ def test_the_outermost_loop_that_carries_nothing_goes_to_threads():
 
 def test_loops_without_regions_are_no_part_of_them():
     assert lines(scaled_and_scattered, INDICES, VECTOR, VECTOR) == ({2: 0}, {3})
+
+
+def test_one_thread_has_no_use_for_short_rows_of_regions():
+    assert lines(added_rows, INDICES, MATRIX, MATRIX) == ({3: 1}, set())
+    assert lines(added_rows, INDICES, MATRIX, MATRIX, is_shared=False) == ({3: 1}, {1})
+    assert lines(inner_rows, MATRIX, VECTOR, is_shared=False) == ({3: 1}, set())
+
+
+def test_loops_inside_of_one_for_threads_are_parts_of_regions_without_loops():
+    assert lines(gathered_rows, INDICES, MATRIX, MATRIX) == ({3: 0}, {2})
+    assert lines(gathered_rows, INDICES, MATRIX, MATRIX, is_shared=False) == ({3: 0}, {2})
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("function", [added_rows, gathered_rows])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (40, 17), (300, 70)])
+def test_rows_of_regions_are_as_in_python(function, shape, threads):
+    rng = np.random.default_rng(2)
+    k = rng.integers(-shape[0], shape[0], shape[0]) if shape[0] else np.zeros(0, np.int64)
+    made, wanted = ([rng.uniform(0, shape[1], shape) for rng in map(np.random.default_rng, (3, 4))] for _ in range(2))
+    polyml.kernel(function, fallback="error", threads=threads)(k, *made)
+    function(k, *wanted)
+    assert all(map(np.allclose, made, wanted))
+
+
+def test_an_index_that_no_row_has_ends_a_row_where_python_ends_it():
+    k, B = np.array([1, 0, 7, 2]), np.ones((4, 40))
+    made, wanted = np.zeros((2, 4, 40))
+    with pytest.raises(IndexError):
+        polyml.kernel(added_rows, fallback="error", threads=1)(k, made, B)
+    with pytest.raises(IndexError):
+        added_rows(k, wanted, B)
+    assert np.array_equal(made, wanted)
+
+
+def test_what_would_make_the_outer_loop_parallel_is_told():
+    kernel = polyml.kernel(added_rows, fallback="error", threads=1)
+    kernel(np.arange(4), np.zeros((4, 40)), np.ones((4, 40)))
+    assert "it would be parallel if no number were twice in k: polyml.assume(polyml.injective(k))" in kernel.explain()
 
 
 def test_without_dependences_every_loop_around_a_region_is_sequential():
