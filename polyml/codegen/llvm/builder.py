@@ -62,9 +62,9 @@ class FunctionBuilder:
         """Appends an instruction without a result to a block. at: the block, by default the current one."""
         (at or self.current).lines.append(operation)
 
-    def jump(self, target: BasicBlock) -> None:
-        """Ends the current block with a branch to the target."""
-        self.current.terminator = f"br label %{target.label}"
+    def jump(self, target: BasicBlock, hint: str = "") -> None:
+        """Ends the current block with a branch to the target. hint: what LLVM is told of a loop that the branch closes"""
+        self.current.terminator = f"br label %{target.label}{hint}"
 
     def branch(self, condition: str, then: BasicBlock, orelse: BasicBlock) -> None:
         """Ends the current block with a conditional branch. condition: the SSA name of an i1."""

@@ -17,6 +17,7 @@ from polyml.codegen.analysis.region_streams import streams
 from polyml.codegen.ir.program import Instance
 from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.regions.loop_hints import hint
 from polyml.codegen.llvm.regions.loop_tests import LoopTests, Run
 from polyml.codegen.llvm.regions.region_values import RegionValues
 from polyml.codegen.llvm.regions.statement_blocks import StatementBlocks
@@ -330,7 +331,7 @@ class RegionEmitter(StatementBlocks):
         with self._branched():
             self._block(stmt.body)
         following = fn.emit(f"add nuw i64 {number}, 1")
-        fn.jump(head)
+        fn.jump(head, hint(self._body, stmt))
         head.phis.append(f"{number} = phi i64 [ {first}, %{before.label} ], [ {following}, %{fn.current.label} ]")
         self._begin(after)
 
