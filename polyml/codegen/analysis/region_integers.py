@@ -79,6 +79,34 @@ class RegionIntegers:
                 return self._binary(expr)
         return _of_type(expr.dtype)
 
+    def is_below(self, expr: Expr, size: Affine, assumed: frozenset[str] = frozenset()) -> bool:
+        """Returns whether an integer is below a size wherever it has a value: a number that is -1 until it remembers the variable of a loop
+        over as many elements, say.
+
+        size: of a dimension, never negative
+        assumed: numbers of which that is assumed, since they are looked at now
+        """
+        match expr:
+            case syntax.Const(value=int(value)):
+                return value < 0
+            case Integer():
+                return self._affine(size - expr.affine)[0] > 0
+            case syntax.IfExp():
+                return self.is_below(expr.then, size, assumed) and self.is_below(expr.orelse, size, assumed)
+            case syntax.Binary(op="min"):
+                return self.is_below(expr.left, size, assumed) or self.is_below(expr.right, size, assumed)
+            case syntax.Name(name=name) if name not in assumed:
+                loops, values, assumed = self._loops.get(name, ()), self._values.get(name, ()), assumed | {name}
+                is_counted = all(self._ends_below(loop, size, assumed) for loop in loops)
+                return bool(loops or values) and is_counted and all(self.is_below(value, size, assumed) for value in values)
+        return isinstance(expr, syntax.Name)
+
+    def _ends_below(self, loop: syntax.For, size: Affine, assumed: frozenset[str]) -> bool:
+        """Returns whether the variable of a loop is below a size in all iterations."""
+        if loop.step < 0:
+            return self.is_below(loop.start, size, assumed)
+        return isinstance(loop.stop, Integer) and self._affine(size - loop.stop.affine)[0] >= 0
+
     def assigned(self, name: str, interval: Interval) -> None:
         """Tells that a number has a value in this interval from here on."""
         low, high = self._number(name)

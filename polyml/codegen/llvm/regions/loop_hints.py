@@ -38,7 +38,9 @@ def meets_itself(loop: syntax.For) -> bool:
     stored = [stmt.target for stmt in inside if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Subscript)]
     read = [node for stmt in inside for expr in traversal.expressions(stmt) for node in traversal.nodes(expr)]
     return any(
-        isinstance(element, syntax.Subscript) and element.array == target.array and _is_passed(target, element, loop.var, changed, ends)
+        isinstance(element, syntax.Subscript)
+        and element.array == target.array
+        and _is_passed(target, element, loop.var, changed, ends)
         for target in stored
         for element in read
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -216,7 +216,7 @@ class RegionValues(ExpressionEmitter):
         body, index = self._body, e.indices[dim]
         if (id(e), dim) in self.fixed:
             return self.fixed[id(e), dim]
-        if e.inside or (id(e), dim) in self.safe:
+        if e.inside or (id(e), dim) in self.safe or self.integers.of(index)[0] >= 0 and self.integers.is_below(index, extent):
             return self.unchecked(index)
         size = body.integer(extent)
         found = self.tested.position(index, size)
@@ -269,18 +269,29 @@ class RegionValues(ExpressionEmitter):
     def _logical(self, e: syntax.Logical, operands: Operands) -> SsaValue:
         """Emits `and` or `or`, whose operands are evaluated as far as they are needed, and returns its truth value."""
         total = self._body.math.truth(self.of(e.operands[0]))
-        for operand in e.operands[1:]:
+        for position, operand in enumerate(e.operands[1:], 1):
             if self.is_plain(operand):
                 total = self._body.math.logical(e.op, total, self._body.math.truth(self.of(operand)))
                 continue
             known = SsaValue("false" if e.op == "and" else "true", BOOL)
-            rest, decided = self._later(operand), self._later(known)
+            before = [(each, e.op == "and") for each in e.operands[:position]]
+            rest, decided = self._later(operand, before), self._later(known)
             total = self._branches(total, *((rest, decided) if e.op == "and" else (decided, rest)))
         return total
 
-    def _later(self, value: SsaValue | syntax.Expr) -> Callable[[], SsaValue]:
-        """Returns a function that emits an expression and returns its truth value, or returns a value that is known."""
-        return lambda: value if isinstance(value, SsaValue) else self._body.math.truth(self.of(value))
+    def _later(self, value: SsaValue | syntax.Expr, known: Sequence[tuple[syntax.Expr, bool]] = ()) -> Callable[[], SsaValue]:
+        """Returns a function that emits an expression and returns its truth value, or returns a value that is known.
+
+        known: conditions, and what they are where the expression is evaluated
+        """
+
+        def emitted() -> SsaValue:
+            with self.integers.branch():
+                for condition, is_true in known:
+                    self.integers.holds(condition, is_true)
+                return value if isinstance(value, SsaValue) else self._body.math.truth(self.of(value))
+
+        return emitted
 
     def _choice(self, e: syntax.IfExp, operands: Operands) -> SsaValue:
         """Emits a conditional expression, of which one side is evaluated, and returns its value."""
@@ -325,7 +336,8 @@ class RegionValues(ExpressionEmitter):
                 if not all((id(node), dim) in safe for dim in range(len(node.indices))):
                     return False
             if isinstance(node, syntax.Cast) and (node.to == PYINT and node.operand.dtype.is_float or node.operand.dtype == PYINT):
-                if not (node.to.is_float or node.operand.dtype == PYINT and node.to == I64 or self._is_converted(node)):
+                is_tested = self._is_in_strip and is_conversion(node)
+                if not (node.to.is_float or node.operand.dtype == PYINT and node.to == I64 or is_tested):
                     return False
             if isinstance(node, (syntax.Binary, syntax.Unary)) and node.dtype == PYINT and self.integers.of(node) == FULL:
                 return False
@@ -334,9 +346,6 @@ class RegionValues(ExpressionEmitter):
             if isinstance(node, syntax.Binary) and node.op in ("**", "//", "%", "<<", ">>"):
                 return False
         return True
-
-    def _is_converted(self, e: syntax.Cast) -> bool:
-        return self._is_in_strip and is_conversion(e)
 
     def _operation(self, e: Term, operands: Operands) -> SsaValue:
         is_divided = isinstance(e, syntax.Binary) and e.op in ("//", "%") and isinstance(e.right, syntax.Const)
