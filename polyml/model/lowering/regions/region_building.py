@@ -131,9 +131,9 @@ def has_nest_in_loop(statement: Statement) -> bool:
 
 
 def pays_tiles(scop: Scop) -> bool:
-    """Returns whether an assignment beside regions has loops around it that pay tiles: three, or more than its element has subscripts where
-    the innermost loop jumps from row to row. Those that it shares with a region do not count, and a constant that fills an array needs
-    none.
+    """Returns whether an assignment beside regions has loops around it that pay tiles: three, unless an array is read just once in them, or
+    more than its element has subscripts where the innermost loop jumps from row to row. Those that it shares with a region do not count,
+    and a constant that fills an array needs none.
     """
     regions = [s for s in scop.statements.values() if s.region is not None]
     for statement in scop.statements.values():
@@ -141,9 +141,14 @@ def pays_tiles(scop: Scop) -> bool:
             continue
         depth = len(statement.iterators) - max((_shared_loops(statement, other) for other in regions), default=0)
         repeats = depth > max(1, len(statement.write.subscripts))
-        if depth > 2 or repeats and jumps(statement):
+        if depth > 2 and not _reads_once(statement) or (depth > 2 or repeats) and jumps(statement):
             return True
     return False
+
+
+def _reads_once(statement: Statement) -> bool:
+    """Returns whether an assignment reads no element of some array in two of its instances."""
+    return any(access.relation.intersect_domain(statement.domain).is_injective() for access in statement.reads)
 
 
 def jumps(statement: Statement) -> bool:

@@ -205,6 +205,15 @@ def columns_summed_and_region(A, w, k):
         w[i] = 0.0
 
 
+def blocks_summed_and_region(A, w, k):
+    for i in range(3):
+        for j in range(0, 9, 3):
+            for l in range(3):
+                w[i] += A[i, j + l]
+    for i in range(k[0]):
+        w[i] = 0.0
+
+
 def rows_in_steps(C, k, w):
     for t in range(5):
         for i in range(3):
@@ -223,6 +232,7 @@ def rows_in_steps(C, k, w):
         (product_and_region, (MATRIX,) * 3 + (INDICES,), True),
         (filled_and_region, (MATRIX, INDICES), False),
         (rows_summed_and_region, (MATRIX, VECTOR, INDICES), False),
+        (blocks_summed_and_region, (MATRIX, VECTOR, INDICES), False),
         (columns_summed_and_region, (MATRIX, VECTOR, INDICES), True),
     ],
 )
