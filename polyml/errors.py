@@ -11,6 +11,10 @@ from polyml.source import Loc
 NO_BROADCAST = "operands could not be broadcast together"  # where NumPy's text goes on with the shapes
 UNEXPECTED = "Unexpected"  # what a kernel raises where an argument is not what its code expects; other code runs the call then
 NO_FIT = "could not broadcast input array into another shape"  # where NumPy's text has the shapes
+WITHOUT_NUMBERS = frozenset({  # texts in which NumPy has numbers of the call
+    NO_BROADCAST, NO_FIT, "index is out of bounds for array with size", "`bins` must be monotonically increasing, when an array",
+    "autodetected range with an infinite end is not finite", "Too many bins for data range. Cannot create so many finite-sized bins.",
+})  # fmt: skip
 _LONGEST = 1_500  # characters of a message or a note: whoever wrote more of what it repeats does not want it all back
 
 

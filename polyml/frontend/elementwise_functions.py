@@ -113,6 +113,7 @@ ASKED: dict[str, Callable[[DType], bool]] = {
     "is_integer": lambda kind: kind.kind in "iub",
     "is_real": lambda kind: kind.kind in "iubf" and kind != BF16,
     "is_number": lambda kind: kind.kind in "iufc" and kind != BF16,
+    "is_own": lambda kind: kind.weak,
     "is_float64": lambda kind: kind in (F64, PYFLOAT),
     "is_wide": lambda kind: kind.kind in "iub" or kind in (F64, PYFLOAT),
 }

@@ -10,6 +10,7 @@ from polyml.dtypes import PYBOOL
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant, large_integer
+from polyml.frontend.library.whole_arrays import marks
 from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.functions.inner_functions import parameters, stores
 from polyml.frontend.parsing.names import is_number, spelled
@@ -87,6 +88,8 @@ class ExpressionParser(TupleParser):
 
     def _truth(self, node: ast.expr) -> bool | None:
         """Returns the truth value of what is known at parsing and is no number; None for anything else."""
+        if isinstance(node, ast.Call) and self.value(node.func) is marks.is_sequence:
+            return isinstance(self.parts(node.args[0]), SEQUENCES)
         value = self.constant(node) if isinstance(node, ast.Name) else MISSING
         return bool(value) if value is None or isinstance(value, str | tuple | Enum) else None
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from polyml import tracebacks
 from polyml.errors import (
-    NO_BROADCAST,
-    NO_FIT,
+    WITHOUT_NUMBERS,
     BoundsError,
     CompileError,
     PolymlError,
@@ -39,7 +38,7 @@ def is_left_to_python(artifact: Artifact, status: int) -> bool:
     if artifact.written or in_region is None or in_region[0] >= len(artifact.failures):
         return False
     place = artifact.failures[in_region[0]]
-    return place.kind == "raise" and place.args in ((NO_BROADCAST,), (NO_FIT,))
+    return place.kind == "raise" and len(place.args) == 1 and place.args[0] in WITHOUT_NUMBERS
 
 
 def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> Exception:

@@ -7,8 +7,10 @@ from polyml.frontend.library.whole_arrays.marks import (
     is_empty_range,
     is_float64,
     is_integer,
+    is_number,
     is_real,
     is_same_type,
+    is_sequence,
     is_wide,
     is_wide_range,
     ndim,
@@ -230,4 +232,104 @@ def _count_in_order(values, edges, counts):
         before = number
 
 
-TEXTS = (histogram,)
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+    """Returns how many points lie in each cell of a grid, or the sums of their weights, and the edges of the cells."""
+    required(
+        is_wide(x) and is_number(x) and is_wide(y) and is_number(y), "np.histogram2d of this type; vectors of float64 and integers"
+    )
+    required(x.ndim == 1 and y.ndim == 1, "np.histogram2d of matrices; vectors")
+    if x.shape[0] != y.shape[0]:
+        raise ValueError("x and y must have the same length.")
+    if is_sequence(bins):
+        first, second = bins
+    else:
+        required(ndim(bins) == 0, "np.histogram2d with one array of edges; a number of bins, two of them, or two arrays")
+        first, second = bins, bins
+    if range is None:
+        rows = _edges(x, first, None)
+        columns = _edges(y, second, None)
+    else:
+        rows = _edges(x, first, range[0])
+        columns = _edges(y, second, range[1])
+    cells = _cells(x, y, rows, columns, weights)
+    if density:
+        total = cells.sum()
+        return cells / np.diff(rows)[:, None] / np.diff(columns)[None, :] / total, rows, columns
+    else:
+        return cells, rows, columns
+
+
+def _edges(values, bins, ends):
+    """Returns the edges of bins: those that are given, or as many of one width as a number says. ends: where they begin and end; None for those of data"""
+    if ndim(bins) == 1:
+        required(is_wide(bins), "np.histogram2d with edges of this type; float64 and integers")
+        required(bins.shape[0] > 0, "np.histogram2d without edges")
+        required(is_float64(values) or is_float64(bins), "np.histogram2d of integers between integers; floats")
+        for i in range(1, bins.shape[0]):
+            if bins[i - 1] > bins[i]:
+                raise ValueError("`bins` must be monotonically increasing, when an array")
+        return np.asarray(bins)
+    else:
+        if bins < 1:
+            raise ValueError("`bins` must be positive, when an integer")
+        required(bins <= _MOST, "a histogram of more than a million bins")
+        if ends is None:
+            low, high, _ = _ends(values)
+            if values.shape[0] > 0 and not is_integer(values) and np.any(values != values):
+                raise ValueError("autodetected range of [nan, nan] is not finite")
+            return _even(bins, low, high)
+        elif is_empty_range(ends[0], ends[1]):
+            return _even(bins, ends[0] - 0.5, ends[1] + 0.5)
+        else:
+            required(is_wide_range(ends[0], ends[1]), "np.histogram2d of this range; constants that are finite, not far from zero")
+            return _even(bins, float(ends[0]), float(ends[1]))
+
+
+def _even(bins, low, high):
+    """Returns the edges of bins of one width, as np.linspace has them."""
+    edges = np.empty(bins + 1)
+    step = (high - low) / bins
+    for b in range(bins + 1):
+        edges[b] = high if b == bins else b * step + low if step != 0.0 else b / bins * (high - low) + low
+    return edges
+
+
+def _cells(x, y, rows, columns, weights):
+    """Returns how many points lie in each cell between edges, or the sums of their weights."""
+    cells = np.zeros((max(rows.shape[0] - 1, 0), max(columns.shape[0] - 1, 0)))
+    if weights is None:
+        for k in range(x.shape[0]):
+            i = _place(float(x[k]), rows)
+            j = _place(float(y[k]), columns)
+            if i >= 0 and j >= 0:
+                cells[i, j] += 1.0
+    else:
+        required(is_float64(weights) and weights.ndim == 1, "np.histogram2d with other weights; a vector of float64")
+        required(x.shape[0] == weights.shape[0], "a histogram of other weights than points")
+        for k in range(x.shape[0]):
+            i = _place(float(x[k]), rows)
+            j = _place(float(y[k]), columns)
+            if i >= 0 and j >= 0:
+                cells[i, j] += weights[k]
+    return cells
+
+
+def _place(value, edges):
+    """Returns the bin of a number between edges that grow, and -1 for one that is outside. The last edge is in the last bin."""
+    last = edges.shape[0] - 1
+    low = 0
+    high = last + 1
+    while low < high:
+        middle = (low + high) // 2
+        edge = float(edges[middle])
+        if edge <= value or edge != edge and value != value:
+            low = middle + 1
+        else:
+            high = middle
+    at = low - 1
+    if value == float(edges[last]):
+        at -= 1
+    return at if at < last else -1
+
+
+TEXTS = (histogram, histogram2d)

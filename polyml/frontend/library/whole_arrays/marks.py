@@ -29,6 +29,11 @@ def is_float64(a: Any) -> bool:
     return np.asarray(a).dtype == np.float64
 
 
+def is_own(a: Any) -> bool:
+    """Returns whether a number is Python's own."""
+    return type(a) in (bool, int, float, complex)
+
+
 def is_wide(a: Any) -> bool:
     """Returns whether NumPy computes with float64 where it needs floats of these numbers."""
     return is_integer(a) or is_float64(a)
@@ -54,6 +59,11 @@ def grouped_places(a: Any) -> Any:
     return np.argsort(a, kind="stable")
 
 
+def is_sequence(a: Any) -> bool:
+    """Returns whether something is a tuple or list, which is known where a text is parsed."""
+    return isinstance(a, (tuple, list))
+
+
 def is_wide_range(first: Any, last: Any) -> bool:
     """Returns whether a million bins between two numbers have different edges as float64."""
     farthest = max(abs(first), abs(last))
@@ -76,7 +86,7 @@ def spaced(start: Any, stop: Any, step: Any, clipped: bool) -> Any:
     return np.arange(max(count, 0) if clipped else np.zeros(count).shape[0]) * step + start
 
 
-_ALL = (is_integer, is_real, is_number, is_float64, is_wide, is_same_type, ndim, grouped, grouped_places, spaced)
+_ALL = (is_integer, is_real, is_number, is_own, is_float64, is_wide, is_same_type, ndim, grouped, grouped_places, spaced)
 FUNCTIONS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (*_ALL, is_wide_range, is_empty_range)}
 OF_CONSTANTS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (is_wide_range, is_empty_range)}
 

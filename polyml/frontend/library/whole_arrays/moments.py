@@ -44,7 +44,10 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     required(
         fweights is None and aweights is None and dtype is None, "np.cov with weights or dtype=; np.cov(m, y, rowvar, bias, ddof)"
     )
-    return _covariances(m, y, rowvar, (0 if bias else 1) if ddof is None else ddof)
+    if m.ndim == 1 and y is None:
+        return _variance(m, (0 if bias else 1) if ddof is None else ddof)
+    else:
+        return _covariances(m, y, rowvar, (0 if bias else 1) if ddof is None else ddof)
 
 
 def corrcoef(x, y=None, rowvar=True, *, dtype=None):
@@ -55,11 +58,21 @@ def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     return np.clip(found / deviations[:, None] / deviations[None, :], -1, 1)
 
 
+def _variance(m, ddof):
+    """Returns the variance of a vector, as an array without dimensions. ddof: what is subtracted from the number of observations"""
+    required(is_number(m) or is_real(m), "covariances of this; matrices, or vectors, of numbers")
+    required(m.shape[0] > ddof, "covariances of no more observations than degrees of freedom")
+    variable = np.empty(m.shape[0], dtype=np.result_type(m, np.float64(0)))
+    variable[:] = m
+    variable -= variable.mean()
+    return np.array((variable * np.conj(variable)).sum() * (1 / (variable.shape[0] - ddof)))
+
+
 def _covariances(m, y, rowvar, ddof):
     """Returns the covariances of at least two variables. ddof: what is subtracted from the number of observations"""
     required(m.ndim <= 2 and (is_number(m) or is_real(m)), "covariances of this; matrices, or two vectors, of numbers")
     if y is None:
-        required(m.ndim == 2, "covariances of a single vector; matrices, or two vectors")
+        required(m.ndim == 2, "covariances of a single vector; np.cov, or two vectors")
         given = m if rowvar else m.T
         variables = np.empty((given.shape[0], given.shape[1]), dtype=np.result_type(m, np.float64(0)))
         variables[:] = given
