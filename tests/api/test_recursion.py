@@ -289,12 +289,14 @@ def mixed(n):
     return 0 if n == 0 else mixed(n - 1) + 0.5
 
 
-def even(n):
-    return n == 0 or odd(n - 1)
+def inside(n):
+    def even(n):
+        return n == 0 or odd(n - 1)
 
+    def odd(n):
+        return n != 0 and even(n - 1)
 
-def odd(n):
-    return n != 0 and even(n - 1)
+    return even(n)
 
 
 def listed(n):
@@ -347,7 +349,7 @@ REFUSED = [
     ),
     (of_parts, (np.ones(3),), "(?s)a list that has arrays in it.*a function that calls itself hands arrays on as they are"),
     (mixed, (3,), "the type of this depends on the path the program takes"),
-    (even, (3,), "`even` calls itself"),
+    (inside, (3,), "`even` calls itself"),
     (listed, (2,), "a call of the function itself in a function or comprehension inside of it is not compiled"),
     (perhaps, (3,), "a function that calls itself, in which some path does not assign `x`, is not compiled"),
     (some_values, (3,), "a function that calls itself and returns as many values as the path decides is not compiled"),

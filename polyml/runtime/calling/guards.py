@@ -29,7 +29,7 @@ class Captures:
     guards: what each call compares.
     content: the values as text, the same in every process.
     portable: whether equal contents mean equal values in every process, so that a compiled kernel may be kept on disk.
-    depth: how many calls may be inside of each other, where one of the functions calls itself; else None
+    depth: how many calls may be inside of each other, where one of the functions calls itself, by others perhaps; else None
     """
 
     guards: tuple[CaptureGuard, ...]
@@ -44,23 +44,32 @@ def captures(function: FunctionType) -> Captures:
     lines: list[str] = []
     seen = {function}
     portable = _collect(function, guards, lines, seen)
-    depth = sys.getrecursionlimit() if any(map(_calls_itself, seen)) else None
+    depth = sys.getrecursionlimit() if _call_themselves(seen) else None
     if depth is not None:
         lines.append(f"recursion limit {depth}")
     return Captures(tuple(guards), "\n".join(lines), portable, depth)
 
 
-def _calls_itself(function: FunctionType) -> bool:
-    """Returns whether a function may call itself, or has one inside of it that may."""
-    code = function.__code__
-    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+def _call_themselves(functions: set[FunctionType]) -> bool:
+    """Returns whether one of the functions may call itself, by others perhaps, or has one inside of it that may."""
+    inner = (each for function in functions for each in function.__code__.co_consts if isinstance(each, CodeType))
     if any(each.co_name in each.co_freevars for each in inner):
         return True
-    return any(
-        python_function(current(function, kind, name)) is function
+    calls = {function: _called(function) & functions for function in functions}
+    while ends := [function for function, called in calls.items() if not called & calls.keys()]:
+        for function in ends:
+            del calls[function]
+    return bool(calls)
+
+
+def _called(function: FunctionType) -> set[FunctionType]:
+    code = function.__code__
+    values = (
+        python_function(current(function, kind, name))
         for kind, names in (("global", names_outside(code)), ("cell", code.co_freevars))
         for name in names
     )
+    return {value for value in values if value is not None}
 
 
 def of_itself(function: FunctionType) -> tuple[CaptureGuard, ...]:

@@ -40,22 +40,22 @@ kernel.py:2:34: error: a call of the function itself in a function or comprehens
   note: `g` is called at kernel.py:4:12""",
     ),
     Case(
-        "two functions that call each other",
+        "two functions inside of a kernel that call each other",
         """
-def g(x):
-    return h(x)
-def h(x):
-    return g(x - 1)
 def f(A):
+    def g(x):
+        return h(x)
+    def h(x):
+        return g(x - 1)
     A[0] = g(A[1])
 """,
         NotAffineError,
         """
-kernel.py:4:12: error: `g` calls itself
-          return g(x - 1)
-                 ^^^^^^^^
+kernel.py:5:16: error: `g` calls itself
+              return g(x - 1)
+                     ^^^^^^^^
   note: polyml compiles: loops
-  note: `h` is called at kernel.py:2:12
+  note: `h` is called at kernel.py:3:16
   note: `g` is called at kernel.py:6:12""",
     ),
     Case(

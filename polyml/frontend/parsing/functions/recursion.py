@@ -23,7 +23,7 @@ from polyml.frontend.parsing.functions.recursion_graph import (
     Goto,
     Names,
     at,
-    blocks_of,
+    blocks_of_all,
     targets,
 )
 
@@ -49,12 +49,53 @@ class Iterative:
     error: str
 
 
-def iterative(tree: ast.FunctionDef, own: frozenset[str], names: Names, limit: int) -> Iterative:
+@dataclass(frozen=True)
+class _Functions:
+    """The _Functions are a function and those that it calls and that call it.
+
+    blocks: of all of them
+    entries: where each one begins
+    arguments: the parameters of each
+    """
+
+    trees: tuple[ast.FunctionDef, ...]
+    blocks: list[BasicBlock]
+    entries: list[int]
+    arguments: tuple[tuple[str, ...], ...]
+
+    @property
+    def handed_on(self) -> frozenset[str]:
+        """Returns the parameters of the first function that no statement assigns and that all calls hand on as they are."""
+        nodes = (n for tree in self.trees for n in ast.walk(tree))
+        found = {*self.arguments[0]} - {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        for block in self.blocks:
+            if isinstance(block.end, Again):
+                given = dict(zip(self.arguments[block.end.callee], block.end.arguments))
+                found = {name for name in found if isinstance(arg := given.get(name, _load(name)), ast.Name) and arg.id == name}
+        return frozenset(found)
+
+    @property
+    def reached(self) -> frozenset[int]:
+        """Returns the numbers of the blocks that may run."""
+        found, pending = {0}, [0]
+        while pending:
+            block = self.blocks[pending.pop()]
+            called = (self.entries[block.end.callee],) if isinstance(block.end, Again) else ()
+            new = {*targets(block), *called} - found
+            found |= new
+            pending += new
+        return frozenset(found)
+
+
+def iterative(
+    tree: ast.FunctionDef, own: frozenset[str], names: Names, limit: int, others: Sequence[ast.FunctionDef] = ()
+) -> Iterative:
     """Returns a function that does what one does that calls itself.
 
     own: the names of its parameters and local variables
     names: what its names mean
     limit: how many calls may be inside of each other
+    others: functions that it calls and that call it, in the order of `names.callee`; `own` has their names too
     Raises LanguageError for what cannot be done without calls.
     """
     if limit > DEEPEST:
@@ -67,26 +108,15 @@ def iterative(tree: ast.FunctionDef, own: frozenset[str], names: Names, limit: i
         return made[-1]
 
     names = replace(names, fresh=fresh)
-    blocks = blocks_of(tree, names)
-    arguments = tuple(each.arg for each in parameters(tree.args))
-    same = _handed_on(tree, arguments, blocks)
-    local = (own | {*made}) - same
-    body = _Frames(tree, blocks, names, tuple(a for a in arguments if a not in same), arguments, _live(blocks, local), limit)
+    trees = (tree, *others)
+    blocks, entries = blocks_of_all(trees, names)
+    functions = _Functions(trees, blocks, entries, tuple(tuple(p.arg for p in parameters(each.args)) for each in trees))
+    same = functions.handed_on
+    body = _Frames(functions, names, same, _live(blocks, (own | {*made}) - same), limit)
     error = fresh("_error")
     stmts = body.function(error)
     result = ast.FunctionDef(tree.name, tree.args, stmts, [], None)
     return Iterative(ast.fix_missing_locations(at(result, tree)), frozenset(made), error)
-
-
-def _handed_on(tree: ast.FunctionDef, arguments: Sequence[str], blocks: Sequence[BasicBlock]) -> frozenset[str]:
-    """Returns the parameters that no statement assigns and that all calls hand on as they are."""
-    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    found = {*arguments} - stored
-    for block in blocks:
-        if isinstance(block.end, Again):
-            given = dict(zip(arguments, block.end.arguments))
-            found = {name for name in found if isinstance(arg := given[name], ast.Name) and arg.id == name}
-    return frozenset(found)
 
 
 # What is read behind a place
@@ -177,30 +207,30 @@ def _live(blocks: Sequence[BasicBlock], local: frozenset[str]) -> list[set[str]]
 class _Frames:
     """A _Frames writes the loop.
 
-    parameters: those that are in the stack; arguments: all parameters
+    same: the parameters that are in no stack
     live: of each block, the names that it or what follows reads before it assigns them
     """
 
-    def __init__(
-        self, tree: ast.FunctionDef, blocks: list[BasicBlock], names: Names, own: tuple[str, ...], arguments: tuple[str, ...],
-        live: list[set[str]], limit: int,
-    ):  # fmt: skip
-        self._tree, self._blocks, self._names, self._live = tree, blocks, names, live
-        self._parameters, self._arguments, self._limit = own, arguments, limit
-        unset = live[0] - {*own}
-        if unset:
-            raise names.refused(tree, f"a function that calls itself, in which some path does not assign `{min(unset)}`,")
-        counts = [target for block in blocks for target in targets(block)]
-        behind = {block.end.target for block in blocks if isinstance(block.end, Again)}
-        reached = {0, *counts}
-        self._units = [n for n in sorted(reached) if n == 0 or n in behind or counts.count(n) > 1]
-        held = {*own}.union(*(live[n] for n in self._units))
-        for name, place in _sequences(tree):
+    def __init__(self, functions: _Functions, names: Names, same: frozenset[str], live: list[set[str]], limit: int):
+        self._functions, self._blocks, self._names, self._live, self._limit = functions, functions.blocks, names, live, limit
+        self._parameters = tuple(name for name in functions.arguments[0] if name not in same)
+        for tree, entry, arguments in zip(functions.trees, functions.entries, functions.arguments):
+            unset = live[entry] - {*arguments}
+            if unset:
+                raise names.refused(tree, f"a function that calls itself, in which some path does not assign `{min(unset)}`,")
+        reached = functions.reached
+        counts = [target for n in reached for target in targets(self._blocks[n])]
+        behind = {block.end.target for block in self._blocks if isinstance(block.end, Again)} & reached
+        entries = {*functions.entries} & reached
+        self._units = [n for n in sorted(entries | {*counts}) if n in entries or n in behind or counts.count(n) > 1]
+        held = {*self._parameters}.union(*(live[n] for n in self._units))
+        called = {tree.name for tree in functions.trees}
+        for name, place in (found for tree in functions.trees for found in _sequences(tree, called)):
             if name in held:
                 raise names.refused(place, f"`{name}`, a list or tuple of each call of a function that calls itself,")
         self._stack = {name: names.fresh("_stack") for name in sorted(held)}
         self._states, self._depth, self._state = names.fresh("_stack"), names.fresh("_depth"), names.fresh("_state")
-        self._count = max((len(block.end.values) for block in blocks if isinstance(block.end, End)), default=0)
+        self._count = max((len(block.end.values) for block in self._blocks if isinstance(block.end, End)), default=0)
         self._results = [names.fresh("_result") for _ in range(self._count)]
 
     def function(self, error: str) -> list[ast.stmt]:
@@ -212,7 +242,7 @@ class _Frames:
             _set(name, ast.BinOp(ast.List([Unset(0)], ast.Load()), ast.Mult(), ast.Constant(n))) for name, n in lists
         ]
         made += [_set(self._depth, ast.Constant(0)), _set(self._state, ast.Constant(0))]
-        places = {each.arg: each for each in parameters(self._tree.args)}
+        places = {each.arg: each for each in parameters(self._functions.trees[0].args)}
         own = [name for name in self._parameters if name in self._stack]
         made += [at(self._stored(name, _load(name)), places[name]) for name in own]
         chain: list[ast.stmt] = []
@@ -251,8 +281,8 @@ class _Frames:
                 made += self._going(target, before)
             case Branch(test=test, then=then, orelse=orelse):
                 made.append(at(ast.If(test, self._going(then, before), self._going(orelse, before)), test))
-            case Again(arguments=arguments, target=target):
-                made += self._calling(arguments, target, before)
+            case Again():
+                made += self._calling(block.end, before)
             case End(values=values):
                 made += [
                     ast.Assign([_element(name, ast.Constant(0), ast.Store())], value) for name, value in zip(self._results, values)
@@ -269,21 +299,22 @@ class _Frames:
         stored = [self._stored(name, _load(name)) for name in sorted(self._live[target] & before)]
         return [*stored, _set(self._state, ast.Constant(self._units.index(target)))]
 
-    def _calling(self, arguments: Sequence[ast.expr], target: int, before: set[str]) -> list[ast.stmt]:
-        live = self._live[target] - {*self._blocks[target].results}
+    def _calling(self, call: Again, before: set[str]) -> list[ast.stmt]:
+        live = self._live[call.target] - {*self._blocks[call.target].results}
         made: list[ast.stmt] = [self._stored(name, _load(name)) for name in sorted(live & before)]
-        given = [(name, value) for name, value in zip(self._arguments, arguments) if name in self._stack]
-        held = [(name, self._names.fresh("_given"), value) for name, value in given]
+        arguments = zip(self._functions.arguments[call.callee], call.arguments)
+        held = [(name, self._names.fresh("_given"), value) for name, value in arguments if name in self._stack]
         made += [at(_set(own, value), value) for _, own, value in held]
-        made.append(ast.Assign([_element(self._states, _load(self._depth), ast.Store())], ast.Constant(self._units.index(target))))
+        behind, entry = (self._units.index(n) for n in (call.target, self._functions.entries[call.callee]))
+        made.append(ast.Assign([_element(self._states, _load(self._depth), ast.Store())], ast.Constant(behind)))
         made.append(_set(self._depth, ast.BinOp(_load(self._depth), ast.Add(), ast.Constant(1))))
         deep = ast.Compare(_load(self._depth), [ast.GtE()], [ast.Constant(self._limit)])
         made.append(ast.If(deep, [ast.Raise(ast.Call(_load(self._error), [ast.Constant(MESSAGE)], []), None)], []))
         made += [self._stored(name, _load(own)) for name, own, _ in held]
-        return [*made, _set(self._state, ast.Constant(0))]
+        return [*made, _set(self._state, ast.Constant(entry))]
 
 
-def _sequences(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.AST]]:
+def _sequences(tree: ast.FunctionDef, functions: set[str]) -> Iterator[tuple[str, ast.AST]]:
     """Yields the names that a function binds to lists and tuples, or hands on as such, and the places."""
     names = [each.arg for each in parameters(tree.args)]
     for node in ast.walk(tree):
@@ -291,7 +322,7 @@ def _sequences(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.AST]]:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value):
                 if value is not None and _is_sequence(value):
                     yield name, node
-            case ast.Call(func=ast.Name(id=called), args=args) if called == tree.name:
+            case ast.Call(func=ast.Name(id=called), args=args) if called in functions:
                 yield from ((name, value) for name, value in zip(names, args) if _is_sequence(value))
 
 

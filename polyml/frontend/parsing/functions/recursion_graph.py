@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, Union
 
+from polyml.frontend.parsing.functions.recursion_checks import is_number, leaves, own_nodes, result_count
+
 Node = TypeVar("Node", bound=ast.AST)
-_SCOPES = (
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,14 @@ class Branch:
 
 @dataclass(frozen=True)
 class Again:
-    """An Again calls the function with an argument for each parameter, and goes on with another block."""
+    """An Again calls a function with an argument for each parameter, and goes on with another block.
+
+    callee: the number of the function, 0 for the one that is called first
+    """
 
     arguments: tuple[ast.expr, ...]
     target: int
+    callee: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,14 @@ class BasicBlock:
 class Names:
     """The Names say what the names of a function mean.
 
-    is_call: whether a call is one of the function itself
+    is_call: whether a call is one of the function itself, or of one that it calls and that calls it
     is_range: whether a call is one of Python's `range`
     index: the name of `operator.index`
     bound: returns the argument for each parameter
     fresh: returns a name that is not in use
     refused: returns the error for a part of the function, from the node and what it is
     length: the name of `len`
+    callee: returns the number of the function that such a call is of
     """
 
     is_call: Callable[[ast.Call], bool]
@@ -84,6 +88,7 @@ class Names:
     fresh: Callable[[str], str]
     refused: Callable[[ast.AST, str], Exception]
     length: str = "len"
+    callee: Callable[[ast.Call], int] = lambda call: 0
 
 
 def calls_itself(tree: ast.FunctionDef, is_call: Callable[[ast.Call], bool]) -> bool:
@@ -96,24 +101,33 @@ def blocks_of(tree: ast.FunctionDef, names: Names) -> list[BasicBlock]:
 
     Raises LanguageError for calls of the function at places where they cannot be.
     """
-    return _Graph(tree, names).blocks
+    return blocks_of_all((tree,), names)[0]
+
+
+def blocks_of_all(trees: Sequence[ast.FunctionDef], names: Names) -> tuple[list[BasicBlock], list[int]]:
+    """Returns the blocks of functions that call each other, as `blocks_of` does, and where each function begins."""
+    graph = _Graph(trees, names)
+    return graph.blocks, graph.entries
 
 
 class _Graph:
-    """A _Graph makes the blocks of a function one by one."""
+    """A _Graph makes the blocks of functions one by one."""
 
-    def __init__(self, tree: ast.FunctionDef, names: Names):
+    def __init__(self, trees: Sequence[ast.FunctionDef], names: Names):
         self._names = names
-        self._count = _result_count(tree, names)
-        self.blocks = [BasicBlock()]
-        self._now = self.blocks[0]
-        self._reached = True
+        self._count = result_count(trees, names.is_call, names.refused)
+        self.blocks: list[BasicBlock] = []
+        self.entries: list[int] = []
         self._loops: list[tuple[int, int]] = []  # (where `continue` goes, where `break` goes)
-        self._stmts(tree.body)
-        if self._reached:
-            if self._count:
-                raise names.refused(tree, "a function that calls itself and may end without a return")
-            self._now.end = End(())
+        for tree in trees:
+            self.entries.append(self._new())
+            self._now = self.blocks[-1]
+            self._reached = True
+            self._stmts(tree.body)
+            if self._reached:
+                if self._count:
+                    raise names.refused(tree, "a function that calls itself and may end without a return")
+                self._now.end = End(())
 
     # Blocks
 
@@ -177,7 +191,7 @@ class _Graph:
         """Returns whether a statement is not taken as it is: it has a call of the function or a return in it, or leaves a loop that is
         not inside of it.
         """
-        return self._has_call(stmt) or _leaves(stmt) or any(isinstance(node, ast.Return) for node in _own_nodes(stmt))
+        return self._has_call(stmt) or leaves(stmt) or any(isinstance(node, ast.Return) for node in own_nodes(stmt))
 
     def _has_call(self, node: ast.AST) -> bool:
         return any(isinstance(each, ast.Call) and self._names.is_call(each) for each in ast.walk(node))
@@ -228,7 +242,7 @@ class _Graph:
         assert isinstance(stmt.iter, ast.Call)
         args = self._in_order(stmt.iter.args)
         start, stop = (ast.Constant(0), args[0]) if len(args) == 1 else (args[0], args[1])
-        step = ast.literal_eval(args[2]) if len(args) == 3 and _is_number(args[2]) else 1 if len(args) < 3 else None
+        step = ast.literal_eval(args[2]) if len(args) == 3 and is_number(args[2]) else 1 if len(args) < 3 else None
         if type(step) is not int or step == 0:
             raise self._names.refused(stmt, "a loop whose steps are not constant, around a call of the function itself")
         next_, last = (self._names.fresh(stem) for stem in ("_next", "_stop"))
@@ -286,7 +300,7 @@ class _Graph:
         """Ends a block by a call, and returns the names that have its results in the next one."""
         arguments = tuple(self._in_order(self._names.bound(call)))
         target = self._new()
-        self._now.end = Again(arguments, target)
+        self._now.end = Again(arguments, target, self._names.callee(call))
         self._begin(target)
         self._now.results = tuple(self._names.fresh("_value") for _ in range(self._count))
         return self._now.results
@@ -382,43 +396,3 @@ def at(node: Node, place: ast.AST) -> Node:
 
 def _load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-
-
-def _own_nodes(node: ast.AST) -> list[ast.AST]:
-    """Returns the nodes of a statement without those of functions inside of it."""
-    found, pending = [], [node]
-    while pending:
-        each = pending.pop()
-        found.append(each)
-        pending += [] if isinstance(each, _SCOPES) else ast.iter_child_nodes(each)
-    return found
-
-
-def _leaves(stmt: ast.stmt) -> bool:
-    """Returns whether a statement leaves a loop around it, or one of its iterations."""
-    if isinstance(stmt, (ast.For, ast.While)):
-        return any(map(_leaves, stmt.orelse))
-    inner = (each for each in ast.iter_child_nodes(stmt) if isinstance(each, ast.stmt))
-    return isinstance(stmt, (ast.Break, ast.Continue)) or any(map(_leaves, inner))
-
-
-def _result_count(tree: ast.FunctionDef, names: Names) -> int:
-    """Returns how many values a function returns. Raises LanguageError where that is not the same for all returns."""
-    counts = set()
-    for node in (each for stmt in tree.body for each in _own_nodes(stmt)):
-        if isinstance(node, _SCOPES) and any(isinstance(each, ast.Call) and names.is_call(each) for each in ast.walk(node)):
-            raise names.refused(node, "a call of the function itself in a function or comprehension inside of it")
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            raise names.refused(node, "a definition inside of a function that calls itself")
-        if isinstance(node, ast.Return):
-            value = node.value
-            is_own = isinstance(value, ast.Call) and names.is_call(value)
-            is_none = value is None or isinstance(value, ast.Constant) and value.value is None
-            counts |= set() if is_own else {0} if is_none else {len(value.elts)} if isinstance(value, ast.Tuple) else {1}
-    if len(counts) > 1:
-        raise names.refused(tree, "a function that calls itself and returns as many values as the path decides")
-    return counts.pop() if counts else 0

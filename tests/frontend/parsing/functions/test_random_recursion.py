@@ -1,4 +1,4 @@
-"""Random functions that call themselves do the same as loops with a stack, in plain Python."""
+"""Random functions that call themselves or each other do the same as loops with a stack, in plain Python."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ NAMES = ("u", "v", "w")
 
 
 class Text:
-    """A Text is a random function `f(a, n, m)` with a list a, which calls itself with a smaller n."""
+    """A Text is a random function `f(a, n, m)` with a list a, which calls itself with a smaller n, or one of several functions.
 
-    def __init__(self, seed: int):
-        self.rng = random.Random(seed)
+    names: of the function, and of all that it calls
+    """
+
+    def __init__(self, seed: int, *names: str):
+        self.rng, self.names = random.Random(seed), names
         self.loops = 0
         lines = [
-            "def f(a, n, m):",
+            f"def {self.names[0]}(a, n, m):",
             "    if n <= 0:",
             f"        return {self.rng.choice(('m', 'a[0] + m', 'n'))}",
             "    u = v = w = 0",
@@ -29,7 +32,7 @@ class Text:
         self.text = "\n".join([*lines, *self.block(1, 3), f"    return {self.value(2)}"]) + "\n"
 
     def call(self, depth: int) -> str:
-        return f"f(a, n - {self.rng.randint(1, 2)}, {self.value(depth - 1)})"
+        return f"{self.rng.choice(self.names)}(a, n - {self.rng.randint(1, 2)}, {self.value(depth - 1)})"
 
     def value(self, depth: int) -> str:
         if depth <= 0 or self.rng.random() < 0.25:
@@ -83,7 +86,7 @@ class Text:
         return [f"{pad}{self.call(2)}"]
 
 
-def ran(tree, given, budget):
+def ran(trees, given, budget):
     """Returns what a function does, in at most so many calls of a function that it calls; None where it takes more."""
     left = itertools.count(budget, -1)
 
@@ -93,7 +96,7 @@ def ran(tree, given, budget):
         return max(*values)
 
     scope = {"max": most, "len": len, "RecursionError_": RecursionError, "index": int}
-    exec(compile(ast.Module([tree], []), "<text>", "exec"), scope)
+    exec(compile(ast.Module([*trees], []), "<text>", "exec"), scope)
     a = list(given[0])
     try:
         return scope["f"](a, *given[1:]), a
@@ -104,33 +107,48 @@ def ran(tree, given, budget):
 def names():
     numbers = itertools.count(1)
     return Names(
-        is_call=lambda call: isinstance(call.func, ast.Name) and call.func.id == "f",
+        is_call=lambda call: isinstance(call.func, ast.Name) and call.func.id in ("f", "g"),
         is_range=lambda call: isinstance(call.func, ast.Name) and call.func.id == "range",
         index="index",
         bound=lambda call: tuple(call.args),
         fresh=lambda stem: f"{stem}{next(numbers)}",
         refused=lambda node, what: SyntaxError(what),
+        callee=lambda call: "fg".index(call.func.id),
     )
 
 
-def compared(seed: int) -> str:
-    """Returns the text of a function for which the two differ, or nothing."""
-    text = Text(seed).text
+def apart(text: str) -> ast.FunctionDef:
+    """Returns the definition of g with names of its own, except that of the list, which all calls hand on."""
     [tree] = ast.parse(text).body
-    own = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)) | {"a", "n", "m"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in ("a", "f", "g", "range", "max", "len"):
+            node.id += "_of_g"
+        elif isinstance(node, ast.arg) and node.arg != "a":
+            node.arg += "_of_g"
+    return tree
+
+
+def compared(seed: int, functions: int) -> str:
+    """Returns the texts of functions for which the two differ, or nothing."""
+    called = "fg"[:functions]
+    texts = [Text(seed, "f", *called).text, *(Text(-1 - seed, "g", *called).text for _ in called[1:])]
+    [tree] = ast.parse(texts[0]).body
+    others = list(map(apart, texts[1:]))
+    nodes = [n for each in (tree, *others) for n in ast.walk(each)]
+    own = frozenset(n.id for n in nodes if isinstance(n, ast.Name)) | {n.arg for n in nodes if isinstance(n, ast.arg)}
     try:
-        made = iterative(tree, own - {"f", "range", "max", "len"}, names(), 20)
+        made = iterative(tree, own - {"f", "g", "range", "max", "len"}, names(), 20, others)
     except SyntaxError as problem:
-        return "" if "some path does not assign" in str(problem) else f"{problem}\n{text}"
+        return "" if "some path does not assign" in str(problem) else f"{problem}\n{texts}"
     made.tree.body.insert(0, ast.fix_missing_locations(ast.parse(f"{made.error} = RecursionError_").body[0]))
     for given in (([1, 2, 3, 4], 1, 1), ([0, 0, 5, 1], 2, 3), ([2, 1, 0, 7], 3, -1)):
-        [again] = ast.parse(text).body
-        wanted, got = ran(again, given, 5000), ran(made.tree, given, 5000)
+        wanted, got = ran([ast.parse(text).body[0] for text in texts], given, 5000), ran([made.tree], given, 5000)
         if wanted != got:
-            return f"{given}: {got}, Python {wanted}\n{text}\n{ast.unparse(made.tree)}"
+            return f"{given}: {got}, Python {wanted}\n{texts}\n{ast.unparse(made.tree)}"
     return ""
 
 
+@pytest.mark.parametrize("functions", [1, 2])
 @pytest.mark.parametrize("first", range(0, 400, 100))
-def test_random_functions_do_the_same_as_loops(first):
-    assert not "\n".join(filter(None, map(compared, range(first, first + 100))))
+def test_random_functions_do_the_same_as_loops(first, functions):
+    assert not "\n".join(filter(None, (compared(seed, functions) for seed in range(first, first + 100))))
