@@ -8,10 +8,10 @@ was before plus n times the least and n times the most that one iteration adds, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.region_integers import MIRRORED, changed_in, step
-from polyml.dtypes import PYINT
+from polyml.dtypes import I64, PYINT, DType
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import statements
 from polyml.model.core.nest import Integer
@@ -193,7 +193,10 @@ class _IterationWalk:
             if is_made_of(index, self._changed, products=True) and self.counters.isdisjoint(
                 map(traversal.name_of, factors_in(index))
             ):
-                used = {node.name for node in traversal.nodes(index) if isinstance(node, syntax.Name)}
+                names = [node for node in traversal.nodes(index) if isinstance(node, syntax.Name)]
+                if any(node.name in self.counters and _is_narrow(node.dtype) for node in names):
+                    continue
+                used = {node.name for node in names}
                 own = tuple(sorted((name, ends) for name, ends in moves.items() if name in used))
                 self.found.append(LoopIndex(element, dim, own))
 
@@ -228,6 +231,8 @@ def is_made_of(index: syntax.Expr, changed: set[str], products: bool = False) ->
             return True
         case syntax.Subscript(array=name, indices=()):  # a number from outside of the region
             return products and name not in changed and index.dtype == PYINT
+        case syntax.Cast(operand=operand):
+            return products and _is_exact(index.dtype) and _is_exact(operand.dtype) and is_made_of(operand, changed, products)
         case syntax.Binary(op="+" | "-", left=left, right=right):
             return is_made_of(left, changed, products) and is_made_of(right, changed, products)
         case syntax.Binary(op="*", left=syntax.Const(value=int(value)), right=right):
@@ -237,6 +242,34 @@ def is_made_of(index: syntax.Expr, changed: set[str], products: bool = False) ->
         case syntax.Binary(op="*", left=left, right=right):
             return products and all(_is_number(each) and is_made_of(each, changed, products) for each in (left, right))
     return False
+
+
+def _is_exact(kind: DType | None) -> bool:
+    """Returns whether 64 bits with a sign hold all numbers of a type of integers."""
+    return kind is not None and kind.is_integer and (kind.kind == "i" or kind.bits < 64)
+
+
+def _is_narrow(kind: DType | None) -> bool:
+    return kind is not None and kind.is_integer and kind.bits < 64
+
+
+def narrow_in(index: syntax.Expr) -> Iterator[syntax.Expr]:
+    """Yields the sums, products and conversions in an index that wrap where their type does not hold them."""
+    for node in traversal.nodes(index):
+        if isinstance(node, (syntax.Binary, syntax.Cast)) and _is_narrow(node.dtype):
+            yield node
+
+
+def in_64_bits(index: syntax.Expr) -> syntax.Expr:
+    """Returns an index with all of its sums and products in 64 bits, where none of them wraps."""
+    match index:
+        case syntax.Cast(operand=operand):
+            return in_64_bits(operand)
+        case syntax.Binary(left=left, right=right):
+            return replace(index, left=in_64_bits(left), right=in_64_bits(right), dtype=PYINT)
+        case syntax.Const():
+            return replace(index, dtype=PYINT)
+    return index if index.dtype in (PYINT, I64, None) else syntax.Cast(index, PYINT, True, dtype=PYINT)
 
 
 def _is_number(expr: syntax.Expr) -> bool:

@@ -86,3 +86,38 @@ def test_errors_of_far_indices_are_pythons(step):
 def test_a_loop_with_such_indices_has_a_form_without_tests():
     text = str(polyml.kernel(of_numbers_around, threads=1).inspect_llvm("f64[:]", "float", "i64[:]", "f64[:]"))
     assert "fast" in text and "mul nsw" in text
+
+
+def from_narrow(k, x, y, n):
+    for p in range(k.shape[0]):
+        first = k[p] + k[0]
+        for c in range(n):
+            y[p] += x[first + c] * x[k[p] - c]
+
+
+def scaled_narrow(k, x, y, n):
+    for p in range(k.shape[0]):
+        for c in range(n):
+            y[p] += x[k[p] * 2 + c]
+
+
+def while_narrow(k, x, y, n):
+    for p in range(k.shape[0]):
+        c = 0
+        while c < n:
+            y[p] += x[k[p] + c]
+            c += 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("function", [from_narrow, scaled_narrow, while_narrow])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_sums_of_narrow_integers_wrap_as_they_do_in_numpy(function, dtype):
+    x = np.random.default_rng(3).random(260)
+    most = int(np.iinfo(dtype).max)
+    for values in ([0, 3, 5], [0, 120, 60], [2, 127, 100], [0, 250, 9], [most, 0], [most - 3, 1], [-3 % (most + 1), 2], [0, -1 % (most + 1)]):
+        for n in (0, 1, 7, 9, 140):
+            check(function, (np.array([v % (most + 1) for v in values], dtype), x, np.zeros(len(values)), n), fp="strict")
+    if np.dtype(dtype).kind == "i":
+        for values in ([-2, -1], [-100, 100], [int(np.iinfo(dtype).min), 3]):
+            check(function, (np.array(values, dtype), x, np.zeros(len(values)), 9), fp="strict")

@@ -13,6 +13,8 @@ from polyml.codegen.analysis.region_indices import (
     constant_factor,
     factors_in,
     has_constant_factor,
+    in_64_bits,
+    narrow_in,
     others_in,
 )
 from polyml.codegen.llvm.element_access import ElementAccess
@@ -73,10 +75,13 @@ class LoopTests:
             total = fn.emit(f"and i1 {total}, {self._is_near(value)}")
         for (index, moves), of_extent in extents.items():
             for leaf in others_in(index, {*ends}):
-                total = fn.emit(f"and i1 {total}, {self._is_near(self._values.of(leaf).ssa)}")
+                total = fn.emit(f"and i1 {total}, {self._is_near(self._number(leaf))}")
             for factor in factors_in(index):
                 for bound in dict.fromkeys(self._range(factor, ends, {})):
                     total = fn.emit(f"and i1 {total}, {self._is_near(bound, _FACTOR)}")
+            for node in narrow_in(index):
+                for test in self._fits(node, self._range(node, ends, dict(moves))):
+                    total = fn.emit(f"and i1 {total}, {test}")
             low, high = self._range(index, ends, dict(moves))
             total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp sge i64 {low}, 0')}")
             total = fn.emit(f"and i1 {total}, {fn.emit(f'icmp slt i64 {high}, {self._least([*of_extent])}')}")
@@ -92,9 +97,11 @@ class LoopTests:
         for (index, moves, ends), of_extent in extents.items():
             names = {name: (self._end(name, each.least, tests), self._end(name, each.most, tests)) for name, each in ends}
             for leaf in others_in(index, {*names}):
-                tests[self._is_near(self._values.of(leaf).ssa)] = None
+                tests[self._is_near(self._number(leaf))] = None
             for factor in factors_in(index):
-                tests[self._is_near(self._values.of(factor).ssa, _FACTOR)] = None
+                tests[self._is_near(self._number(factor), _FACTOR)] = None
+            for node in narrow_in(index):
+                tests |= dict.fromkeys(self._fits(node, self._range(node, names, dict(moves))))
             low, high = self._range(index, names, dict(moves))
             tests[fn.emit(f"icmp sge i64 {low}, 0")] = None
             tests[fn.emit(f"icmp slt i64 {high}, {self._least([*of_extent])}")] = None
@@ -136,6 +143,8 @@ class LoopTests:
             case syntax.Name(name=name) if name in ends:
                 (least, most), (down, up) = ends[name], moves.get(name, (0, 0))
                 return self._fn.emit(f"add i64 {least}, {down}"), self._fn.emit(f"add i64 {most}, {up}")
+            case syntax.Cast(operand=operand):
+                return self._range(operand, ends, moves)
             case syntax.Binary(op="*", left=left, right=right) if not has_constant_factor(index):
                 pairs = product(self._range(left, ends, moves), self._range(right, ends, moves))
                 products = [*dict.fromkeys(self._fn.emit(f"mul i64 {one}, {other}") for one, other in dict.fromkeys(pairs))]
@@ -148,5 +157,14 @@ class LoopTests:
                 (a, b), (c, d) = self._range(left, ends, moves), self._range(right, ends, moves)
                 name, low, high = ("add", c, d) if op == "+" else ("sub", d, c)
                 return self._fn.emit(f"{name} i64 {a}, {low}"), self._fn.emit(f"{name} i64 {b}, {high}")
-        value = self._values.of(index).ssa
+        value = self._number(index)
         return value, value
+
+    def _number(self, leaf: syntax.Expr) -> str:
+        """Emits a number in 64 bits, and returns its SSA name."""
+        return self._values.of(in_64_bits(leaf)).ssa
+
+    def _fits(self, node: syntax.Expr, ends: tuple[str, str]) -> tuple[str, str]:
+        """Emits whether the type of a sum holds it. ends: the least and the greatest that it may be"""
+        (low, high), (least, most) = ends, node.dtype.limits
+        return self._fn.emit(f"icmp sge i64 {low}, {least}"), self._fn.emit(f"icmp sle i64 {high}, {most}")

@@ -163,9 +163,10 @@ class RegionEmitter(StatementBlocks):
         inside = self._tests.all_inside_while(indices)
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
         self._fn.branch(inside, fast, slow)
-        for block, safe in ((fast, known | {(id(each.element), each.dim) for each in indices}), (slow, known)):
+        proved, before = {(id(each.element), each.dim) for each in indices}, self._values.whole
+        for block, safe, whole in ((fast, known | proved, before | proved), (slow, known, before)):
             self._begin(block)
-            self._values.safe = safe
+            self._values.safe, self._values.whole = safe, whole
             with self._branched():
                 self._while_loop(stmt)
             self._fn.jump(after)
@@ -198,7 +199,8 @@ class RegionEmitter(StatementBlocks):
         run, known = self._run(start, stop, stmt.step), self._values.safe
         found = loop_indices(stmt)
         indices = [each for each in found.indices if (id(each.element), each.dim) not in known]
-        safe = known | {(id(each.element), each.dim) for each in indices}
+        proved, before = {(id(each.element), each.dim) for each in indices}, self._values.whole
+        safe = known | proved
         fixed = self._fixed(stmt, safe)
         if not indices and not fixed:
             self._fetch_ahead(stmt, start)
@@ -208,7 +210,7 @@ class RegionEmitter(StatementBlocks):
         fast, slow, after = self._fn.block("fast"), self._fn.block("slow"), self._fn.block("after")
         self._fn.branch(inside, fast, slow)
         self._begin(fast)
-        self._values.safe = safe
+        self._values.safe, self._values.whole = safe, before | proved
         with self._values.tested.branch():
             if fixed:
                 self._fix(fixed, slow)
@@ -216,7 +218,7 @@ class RegionEmitter(StatementBlocks):
             self._loop(stmt, start, run.length, self._strips(stmt, start, run.length) or self._blocks(stmt, start, run.length))
         self._fn.jump(after)
         self._begin(slow)
-        self._values.safe, self._values.fixed = known, {}
+        self._values.safe, self._values.whole, self._values.fixed = known, before, {}
         self._loop(stmt, start, run.count, "0")
         self._fn.jump(after)
         self._begin(after)

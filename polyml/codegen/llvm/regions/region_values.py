@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from polyml.codegen.analysis.integer_ranges import Interval
+from polyml.codegen.analysis.region_indices import in_64_bits
 from polyml.codegen.analysis.region_integers import FULL, RegionIntegers, linear
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.program import Instance
@@ -37,6 +38,7 @@ class RegionValues(ExpressionEmitter):
     """A RegionValues emits the expressions of one instance of a region.
 
     safe: the indices that are known to be those of elements, counted from 0
+    whole: those of them whose sums of narrow integers stay within these, so that they may be computed in 64 bits
     fixed: those of them that do not change in the loop around, with their SSA names
     tested: the indices that were tested before
     ahead: by identity of expressions that were computed for a strip of iterations, their memory and which place of it is meant
@@ -54,6 +56,7 @@ class RegionValues(ExpressionEmitter):
         self._places = {name: body.fn.emit(f"alloca {self._kind(name, dtype)}", entry) for name, dtype in region.numbers}
         self._types = dict(region.numbers)
         self.safe: frozenset[Dimension] = frozenset()
+        self.whole: frozenset[Dimension] = frozenset()
         self.fixed: dict[Dimension, str] = {}
         self.tested = TestedIndices()
         self.ahead: Mapping[int, tuple[str, str]] = {}
@@ -216,6 +219,8 @@ class RegionValues(ExpressionEmitter):
         body, index = self._body, e.indices[dim]
         if (id(e), dim) in self.fixed:
             return self.fixed[id(e), dim]
+        if (id(e), dim) in self.whole:
+            return self.unchecked(in_64_bits(index))
         if e.inside or (id(e), dim) in self.safe or self.integers.of(index)[0] >= 0 and self.integers.is_below(index, extent):
             return self.unchecked(index)
         size = body.integer(extent)
