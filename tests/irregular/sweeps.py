@@ -89,4 +89,27 @@ def row_entries(w: Writer) -> None:
     w.arrays.append(values)
 
 
-SWEEPS = (converging, converging, settled, settled, row_entries)
+def best_row(w: Writer) -> None:
+    """Writes a search over rows whose costs take loops, and what the best one so far, or a recurrence over rows, carries."""
+    i, k = w.counter(), w.fresh("e", "q")
+    cost, best, place, state = w.fresh("cost"), w.fresh("best", "least"), w.fresh("place", "at"), w.fresh("state", "mean")
+    ptr, x = w.array("pointers"), w.array("reals")
+    w.array("columns")
+    w.emit(f"{best} = {w.pick('1e30', '0.0', f'{x}[0] if n > 0 else 0.0')}", f"{place} = -1", f"{state} = 0.5")
+    with w.block(f"for {i} in range({w.pick('n', '1, n')}):", rows=i, loops=i):
+        w.emit(f"{cost} = {w.pick('0.0', f'{x}[{i}]')}")
+        with w.block(f"for {k} in range({ptr}[{i}], {ptr}[{i} + 1]):", entries=k, loops=k):
+            w.emit(f"{cost} {w.pick('+=', '-=', '*=')} {w.pick(f'val[{k}] * {x}[col[{k}]]', bare(real(w, 1)))}")
+        w.array("values")
+        if w.chance(0.4):
+            w.emit(f"{w.array('reals', is_new=True)}[{i}] = {cost}")
+        with w.block(f"if {w.pick(f'{cost} < {best}', f'abs({cost}) <= {best}', f'{cost} > {best} or {place} < 0')}:"):
+            w.emit(f"{best} = {cost}", f"{place} = {i}")
+        if w.chance(0.5):
+            w.emit(f"{state} = 0.5 * {state} + {w.pick(cost, '1.0', f'{x}[{i}]')}")
+    result(w, "real", best)
+    result(w, "whole", place)
+    result(w, "real", state)
+
+
+SWEEPS = (converging, converging, settled, settled, row_entries, best_row)

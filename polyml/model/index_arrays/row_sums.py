@@ -16,15 +16,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
+from polyml.model.index_arrays.carried_rest import carried_numbers, in_arrays, rest_apart
 from polyml.model.index_arrays.kernel_names import NewNames, mentions
 from polyml.model.index_arrays.updates import Update, counts, extremum_of, operator_of
 from polyml.source import Loc
-
-_IN_ARRAYS = {PYINT: I64, PYFLOAT: F64, PYBOOL: BOOL}  # the types of elements that hold Python's numbers
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,22 @@ def with_terms(kernel: syntax.Kernel, places: Collection[Loc], reorders: bool) -
     reorders: whether floats may be added up in another order
     """
     names = NewNames(kernel)
-    body = _block(kernel.body, places, reorders, names)
+    body = _block(kernel.body, kernel, places, reorders, names)
     return kernel if body == kernel.body else replace(kernel, body=body)
 
 
-def _block(body: tuple[Stmt, ...], places: Collection[Loc], reorders: bool, names: NewNames) -> tuple[Stmt, ...]:
+def _block(
+    body: tuple[Stmt, ...], kernel: syntax.Kernel, places: Collection[Loc], reorders: bool, names: NewNames
+) -> tuple[Stmt, ...]:
     made: list[Stmt] = []
     for stmt in body:
-        updates = _updates(stmt, reorders) if isinstance(stmt, syntax.For) and stmt.loc in places else {}
-        if isinstance(stmt, syntax.For) and updates:
-            made += _apart(stmt, updates, names)
-        else:
-            made.append(traversal.with_bodies(stmt, lambda inner: _block(inner, places, reorders, names)))
+        if isinstance(stmt, syntax.For) and stmt.loc in places:
+            updates = _updates(stmt, reorders)
+            rest = () if carried_numbers(stmt, kernel) <= updates.keys() else rest_apart(stmt, kernel, names)
+            if rest or updates:
+                made += rest or _apart(stmt, updates, names)
+                continue
+        made.append(traversal.with_bodies(stmt, lambda inner: _block(inner, kernel, places, reorders, names)))
     return tuple(made)
 
 
@@ -104,7 +107,7 @@ def _apart(loop: syntax.For, updates: Mapping[str, Update], names: NewNames) -> 
     length = _of("-", loop.stop, loop.start)
     length = _of("max", length, syntax.Const(0, dtype=PYINT))
     for name, update in updates.items():
-        yield syntax.Alloc(terms[name], (length,), _element(update.element), None, loc=loop.loc)
+        yield syntax.Alloc(terms[name], (length,), in_arrays(update.element), None, loc=loop.loc)
     begun = (syntax.Assign(own[name], updates[name].nothing, loc=loop.loc) for name in updates)
     at = syntax.Name(loop.var, dtype=PYINT)
     kept = (syntax.Assign(_term(terms[n], at, loop, updates[n]), _stored(own[n]), loc=loop.loc) for n in updates)
@@ -141,16 +144,12 @@ def _moved(body: Sequence[Stmt], own: Mapping[str, syntax.Name]) -> tuple[Stmt, 
 
 
 def _term(terms: str, at: syntax.Name, loop: syntax.For, update: Update) -> syntax.Subscript:
-    return syntax.Subscript(terms, (_of("-", at, loop.start),), dtype=_element(update.element), inside=True, loc=loop.loc)
+    return syntax.Subscript(terms, (_of("-", at, loop.start),), dtype=in_arrays(update.element), inside=True, loc=loop.loc)
 
 
 def _stored(number: syntax.Name) -> Expr:
     kind = number.dtype
-    return number if _element(kind) == kind else syntax.Cast(number, _element(kind), True, dtype=_element(kind))
-
-
-def _element(kind: DType) -> DType:
-    return _IN_ARRAYS.get(kind, kind)
+    return number if in_arrays(kind) == kind else syntax.Cast(number, in_arrays(kind), True, dtype=in_arrays(kind))
 
 
 def _of(op: str, one: Expr, other: Expr) -> Expr:

@@ -115,7 +115,16 @@ def while_narrow(k, x, y, n):
 def test_sums_of_narrow_integers_wrap_as_they_do_in_numpy(function, dtype):
     x = np.random.default_rng(3).random(260)
     most = int(np.iinfo(dtype).max)
-    for values in ([0, 3, 5], [0, 120, 60], [2, 127, 100], [0, 250, 9], [most, 0], [most - 3, 1], [-3 % (most + 1), 2], [0, -1 % (most + 1)]):
+    for values in (
+        [0, 3, 5],
+        [0, 120, 60],
+        [2, 127, 100],
+        [0, 250, 9],
+        [most, 0],
+        [most - 3, 1],
+        [-3 % (most + 1), 2],
+        [0, -1 % (most + 1)],
+    ):
         for n in (0, 1, 7, 9, 140):
             check(function, (np.array([v % (most + 1) for v in values], dtype), x, np.zeros(len(values)), n), fp="strict")
     if np.dtype(dtype).kind == "i":
