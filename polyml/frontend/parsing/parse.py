@@ -296,7 +296,7 @@ class _FunctionParser:
                 return self._lists.bound(name, value)
             case ast.AnnAssign(target=ast.Name() as name, value=ast.expr() as value) if self._lists.is_list(value):
                 return self._lists.bound(name, value)
-            case ast.Assign() if self._growing.moved(stmt):
+            case ast.Assign() if self._growing.moved(stmt) or self._growing.replaced(stmt):
                 return ()
             case ast.Assign() if (parts := self._lists.apart(stmt)) is not None:
                 return self._body(parts)

@@ -20,6 +20,7 @@ from polyml.frontend.parsing.builtin_reductions import own_names
 from polyml.frontend.parsing.functions.inner_functions import InnerFunction
 from polyml.frontend.parsing.functions.library_texts import call_of, slice_elements
 from polyml.frontend.parsing.lists.memory import ListMemory, NewLists, columns_of, is_empty_list
+from polyml.frontend.parsing.lists.replacements import replaces_elements
 from polyml.frontend.parsing.lists.uses import (
     ElementForm,
     form_of,
@@ -271,6 +272,8 @@ class GrowingLists:
             own = {each.id} if isinstance(each, ast.Name) else set()
             if stored & (own if isinstance(listed, InnerList) else self._names_of(listed)):
                 return "a list whose name the loop over it binds anew"
+            if isinstance(listed, InnerList) and replaces_elements(nodes, self._names_of(listed)):
+                return "a list of a list of lists of which the loop replaces elements"
             if grows(listed) and each is not node and self.changes(listed, body):
                 return "a list that the loop changes, inside of what it goes over"
         return ""

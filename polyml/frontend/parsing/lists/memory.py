@@ -175,7 +175,10 @@ class NewLists:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return any(isinstance(side, ast.List) for side in (left, right))
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return all(self.is_new(side) or isinstance(side, ast.Name) and self._is_list(side) for side in (left, right))
+                return all(
+                    self.is_new(side) or isinstance(side, ast.Name | ast.Subscript) and self._is_list(side)
+                    for side in (left, right)
+                )
             case ast.Call(func=function, args=[] | [_], keywords=[]) if self._expressions.value(function) is list:
                 return True
             case ast.Call():

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from polyml.frontend import syntax
 from polyml.frontend.library import lists
 from polyml.frontend.parsing.assignments import AssignmentParser
 from polyml.frontend.parsing.functions.library_texts import call_of
 from polyml.frontend.parsing.lists.growing import GrowingLists
-from polyml.frontend.parsing.lists.uses import has_other_names, is_evaluated_first, is_moved_once
+from polyml.frontend.parsing.lists.replacements import has_element_names
+from polyml.frontend.parsing.lists.uses import (
+    ElementForm,
+    has_other_names,
+    is_evaluated_first,
+    is_given_up,
+    is_moved_once,
+)
 from polyml.frontend.parsing.sequences.values import (
     LISTS,
     AnyList,
@@ -121,6 +129,44 @@ class ListMethods(GrowingLists):
             self._memory.emptied(then, loc)
         return True
 
+    def replaced(self, stmt: ast.Assign) -> bool:
+        """Returns whether a statement stores a new list in the place of one in a list of lists, which it then does before the one that is
+        parsed: the old one is emptied and gets the elements. Raises NotAffineError where a name may stand for the old one.
+        """
+        match stmt.targets:
+            case [ast.Subscript(value=ast.Name() as base, slice=place) as target] if not isinstance(place, ast.Slice):
+                outer, node, current = self._expressions.parts(base), self.new.as_call(stmt.value), self._current()
+            case _:
+                return False
+        if not isinstance(outer, ListsOf):
+            return False
+        given = (
+            self.listed(node) if isinstance(node, ast.Name) and current and is_given_up(self._function, current, node.id) else None
+        )
+        names, stored = self._names_of(outer), {n.id for n in ast.walk(self._function) if isinstance(n, ast.Name) and _is_stored(n)}
+        if (
+            len(names) > 1
+            or base.id not in stored
+            or has_other_names(self._function, base.id)
+            or has_element_names(self._function, names)
+        ):
+            raise self._refused(
+                target, "a list in a list of lists that is replaced where a name may stand for it", "`w[i].clear()`"
+            )
+        if isinstance(given, (ListsOf, InnerList)) or given is None and not self.new.is_new(node):
+            what = "a list that the text may go on with under its name, in a list of lists"
+            raise self._refused(node, what, "`w[i] = []`, `w[i] = list(row)`")
+        form = ElementForm(len(outer.blocks) if outer.is_of_tuples else 0)
+        is_empty = isinstance(node, ast.List) and not node.elts
+        made = given if given is not None or is_empty else self.made(node, self._expressions.fresh("_list"), form)
+        inner, loc = self._expressions.parts(target), self._expressions.text.loc(target)
+        assert isinstance(inner, InnerList) and isinstance(inner.number, syntax.Call)
+        held = self._held(replace(inner, number=replace(inner.number, module="list assignment")))
+        self._memory.emptied(held, loc)
+        if made is not None:
+            self.copied(held, made, node)
+        return True
+
     def joined(self, stmt: ast.AugAssign | ast.Delete) -> bool:
         """Returns whether a statement is `del out[k]`, or `out += v` of a list and what is a list too, whose statements it then adds before itself."""
         if isinstance(stmt, ast.Delete):
@@ -188,3 +234,7 @@ class ListMethods(GrowingLists):
         result = self._popped_value(element_of(listed, place, loc, inside=True), loc)
         expressions.before.append(syntax.For(k.name, place, syntax.Binary("-", count, one), 1, body, loc=loc))
         return result
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)

@@ -105,6 +105,8 @@ def _in_statement(node: ast.AST, name: str, forms: Mapping[str, ElementForm]) ->
             if attr in METHODS:
                 values = map(_element if attr == "append" else _made, args)
                 return ElementForm(lists=True) | ElementForm(max((each.width for each in values), default=0))
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=own))], value=ast.List() | ast.ListComp() as value) if own == name:
+            return ElementForm(_made(value).width, lists=True)
         case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=own)), value=ast.List() | ast.ListComp() as value) if own == name:
             return ElementForm(_made(value).width, lists=True)
     return ElementForm()
