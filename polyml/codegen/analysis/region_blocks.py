@@ -87,19 +87,28 @@ def invariant_indices(loop: syntax.For, safe: frozenset[Dimension]) -> tuple[Blo
 
 def totals(loop: syntax.For) -> frozenset[str]:
     """Returns the numbers of which a loop does nothing but add something to them, or multiply them by it, in one statement."""
-    reads = [
-        node.name
-        for stmt in loop.body
-        for e in traversal.expressions(stmt)
-        for node in traversal.nodes(e)
-        if isinstance(node, syntax.Name)
-    ]
+    return frozenset(name for name, (reads, updates) in _updated(loop).items() if reads == updates == 1)
+
+
+def watched(loop: syntax.For | syntax.While) -> frozenset[str]:
+    """Returns the numbers to which a loop without others inside adds something, and which it also reads otherwise, so that each sum waits
+    for the one before it.
+    """
+    return frozenset(name for name, (reads, updates) in _updated(loop).items() if reads > updates > 0)
+
+
+def _updated(loop: syntax.For | syntax.While) -> dict[str, tuple[int, int]]:
+    """Returns of the numbers that a loop updates how often it reads them, and how often in the statement that updates them."""
+    inside = [*statements(loop.body)]
+    conditions = (loop.condition,) if isinstance(loop, syntax.While) else ()
+    expressions = (*conditions, *(e for stmt in inside for e in traversal.expressions(stmt)))
+    reads = [node.name for e in expressions for node in traversal.nodes(e) if isinstance(node, syntax.Name)]
     found: list[str] = []
-    for stmt in loop.body:
+    for stmt in inside:
         match stmt:
             case syntax.Assign(syntax.Name(name=name), syntax.Binary(op="+" | "*", left=syntax.Name(name=own))) if own == name:
                 found.append(name)
-    return frozenset(name for name in found if reads.count(name) == found.count(name) == 1)
+    return {name: (reads.count(name), found.count(name)) for name in found}
 
 
 def known_before(

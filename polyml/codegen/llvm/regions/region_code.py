@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from polyml.codegen.analysis.integer_ranges import Interval
-from polyml.codegen.analysis.region_blocks import ITERATIONS, LEAST, BlockIndex, Dimension, block_indices, invariant_indices, totals
+from polyml.codegen.analysis.region_blocks import (
+    ITERATIONS,
+    LEAST,
+    BlockIndex,
+    Dimension,
+    block_indices,
+    invariant_indices,
+    totals,
+    watched,
+)
 from polyml.codegen.analysis.region_indices import loop_indices, while_indices
 from polyml.codegen.analysis.region_integers import changed_in
 from polyml.codegen.analysis.region_streams import streams
@@ -45,6 +54,9 @@ class RegionEmitter(StatementBlocks):
         self._numbers = {name for name, _ in region.numbers}
         self._sides: list[Mapping[str, Interval]] = []  # what is known where the sides of a branch end
         self._ends = _loop_end(body, statement, region, node)
+        self._watched: frozenset[str] = (
+            frozenset()
+        )  # numbers whose sums wait for each other, so that they are not fused with products
         self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
 
     def emit(self) -> None:
@@ -118,7 +130,8 @@ class RegionEmitter(StatementBlocks):
                 self._forget({name})
                 self._integers.assigned(name, interval)
             case _:
-                self._values.assign(stmt.target, sum_of(self._body, self._values, stmt) or self._values.of(stmt.value))
+                made = None if traversal.named(stmt.target) in self._watched else sum_of(self._body, self._values, stmt)
+                self._values.assign(stmt.target, made or self._values.of(stmt.value))
                 self._forget({traversal.named(stmt.target)})
 
     def _add_terms(self, stmt: syntax.For) -> None:
@@ -330,8 +343,10 @@ class RegionEmitter(StatementBlocks):
         fn.branch(fn.emit(f"icmp ult i64 {number}, {count}"), body, after)
         self._begin(body)
         self._set_variable(stmt, start, number)
+        outer, self._watched = self._watched, watched(stmt)
         with self._branched():
             self._block(stmt.body)
+        self._watched = outer
         following = fn.emit(f"add nuw i64 {number}, 1")
         fn.jump(head, hint(self._body, stmt))
         head.phis.append(f"{number} = phi i64 [ {first}, %{before.label} ], [ {following}, %{fn.current.label} ]")
