@@ -168,6 +168,9 @@ WRITTEN = (  # the nest as it is written, whose accesses are tested at entry
 VALUE_ARGUMENTS = Pass(
     "value_arguments", without_value_arguments, "last before parameters are known: it tells which are none", takes=("written",)
 )
+FORWARD_SUBSTITUTION = Pass(
+    "forward_substitution", forward, "once loops are unrolled, so that most scalars are only names", takes=("aliased",)
+)
 NEST_PASSES = (  # disjoint: arrays do not overlap
     Pass(
         "unroll_sums", unrolled, "before forward_substitution, which makes one expression of what is written out", only="disjoint"
@@ -178,7 +181,7 @@ NEST_PASSES = (  # disjoint: arrays do not overlap
         "before forward_substitution: numbers that are checked stay where they are",
         only="disjoint",
     ),
-    Pass("forward_substitution", forward, "once loops are unrolled, so that most scalars are only names", takes=("aliased",)),
+    FORWARD_SUBSTITUTION,
     Pass("counter_steps", with_steps_added, "after forward_substitution: a counter's change is one expression", only="disjoint"),
     Pass("block_argmax", in_blocks, "after forward_substitution: a search is one test", takes=("floats",), only="disjoint"),
     Pass("inline_arrays", contract, "after what changes values, which are copied from here on", only="disjoint"),

@@ -264,7 +264,8 @@ def extract(
     real = runner.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
     nest = runner.run(passes.RESOLVE, real, aliased=aliased, regions=regions, around=around, stage="domain")
     if nest.has_regions:
-        made = runner.run(passes.VALUE_ARGUMENTS, nest, written=nest, stage="domain")
+        made = runner.run(passes.FORWARD_SUBSTITUTION, nest, aliased=aliased, stage="domain")
+        made = runner.run(passes.VALUE_ARGUMENTS, made, written=nest, stage="domain")
         return runner.run(passes.EXTRACT, made, nest, kernel, outermost(parameter_context(made, nest)))
     known["written"] = written = runner.through(passes.WRITTEN, nest, known, stage="domain")
     nest = runner.through(passes.NEST_PASSES, written, known, stage="domain")

@@ -45,6 +45,8 @@ def forward(nest: Nest, *, aliased: bool = False) -> Nest:
     aliased: whether arguments may share memory, so that a write to one of them may change what is read from another
     """
     scalars = frozenset(n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL)
+    if nest.has_regions:
+        return _beside_regions(nest, scalars, aliased)
     arguments = frozenset(n for n, a in nest.arrays.items() if a.role is Role.ARGUMENT)
     results = frozenset(r.array for r in nest.results if isinstance(r, ScalarResult))
     needed = _without_unread(nest.body, nest, results)
@@ -53,6 +55,26 @@ def forward(nest: Nest, *, aliased: bool = False) -> Nest:
     used = uses(body).keys() | results
     arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL or a.shape}
     return replace(nest, body=body, arrays=arrays)
+
+
+def _beside_regions(nest: Nest, scalars: frozenset[str], aliased: bool) -> Nest:
+    """Returns a nest that has regions, in which scalars are substituted that one loop without regions alone uses."""
+    everywhere = uses(nest.body)
+    own = scalars - {r.array for r in nest.results if isinstance(r, ScalarResult)}
+    arguments = frozenset(n for n, a in nest.arrays.items() if a.role is Role.ARGUMENT) if aliased else frozenset()
+
+    def changed(node: Node) -> Node:
+        if isinstance(node, Assign):
+            return node
+        if isinstance(node, Guard) or any(each.region for each in all_assigns((node,))):
+            return replace(node, body=tuple(map(changed, node.body)))
+        inside = node.uses
+        substituter = _Substituter(frozenset(name for name in own if 0 < inside[name] == everywhere[name]), arguments)
+        return replace(node, body=substituter.block(node.body, substituter.needed(node.body)))
+
+    body = tuple(map(changed, nest.body))
+    used = uses(body).keys() | (scalars - own)
+    return replace(nest, body=body, arrays={n: a for n, a in nest.arrays.items() if n in used or n not in own})
 
 
 class _Substituter:
@@ -114,6 +136,10 @@ class _Substituter:
             after = live - {node.array} if not node.subscripts else live
             return after | (node.read_names & self.scalars)
         return live | self._needed(node.body, live)
+
+    def needed(self, body: tuple[Node, ...]) -> frozenset[str]:
+        """Returns the scalars whose values from before a loop's body, or its last iteration, the body needs."""
+        return self._needed(body, frozenset())
 
     def _needed(self, body: tuple[Node, ...], live: frozenset[str]) -> frozenset[str]:
         for node in reversed(body):

@@ -66,3 +66,34 @@ def test_a_mask_that_is_too_wide_is_checked_as_numpy_does(mask, fits):
             compiled(got, n)
             np.testing.assert_array_equal(got, wanted)
     assert fits == all((n & mask) <= 255 for n in (3, 255, 256, 511))
+
+
+def settled(x, new, tolerance):
+    steps = 0
+    while True:
+        change = 0.0
+        for i in range(1, x.shape[0] - 1):
+            value = 0.5 * (x[i - 1] + x[i + 1])
+            change = max(change, abs(value - x[i]))
+            new[i] = value
+        for i in range(1, x.shape[0] - 1):
+            old = x[i]
+            x[i] = new[i]
+            new[i] = old
+        steps += 1
+        if change < tolerance or steps > 40:
+            return steps, change
+
+
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numbers_of_loops_beside_regions_are_substituted_too(fp, threads):
+    kernel = polyml.kernel(settled, cache=False, fallback="error", fp=fp, threads=threads)
+    x = np.random.default_rng(0).random(40_000)
+    own, other = (x.copy(), np.zeros_like(x)), (x[:300].copy(), np.zeros(300))
+    text = kernel.inspect_ast(*own, 1e-3)
+    assert "value = " not in text and "old = " in text and ("together" in text) == (fp != "strict")
+    for tolerance in (1e9, 0.2, 1e-9):
+        given, plain = [a.copy() for a in other], [a.copy() for a in other]
+        assert kernel(*given, tolerance) == settled(*plain, tolerance)
+        assert all(map(np.array_equal, given, plain))
