@@ -27,7 +27,9 @@ from polyml.codegen.register_tiles.legal_tilings import LegalTilings
 from polyml.codegen.register_tiles.nest_prices import NestPrices
 from polyml.codegen.register_tiles.register_tile import CannotTile, register_tile
 from polyml.errors import ScheduleError
+from polyml.frontend import syntax
 from polyml.machines.cpu import CpuMachine
+from polyml.model.core.scop import Load
 
 TOLERANCE = 1.06  # a tiling may cost this much more than the cheapest one if its code is smaller
 TOLERANCE_AROUND = 1.01  # the same for tilings around loops of the body
@@ -78,9 +80,9 @@ class _Vectorizer:
                 rare, self._rare = self._rare, self._rare or node.rare
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
                 self._rare = rare
-            elif not isinstance(node, Loop):
+            elif not isinstance(node, Loop) or self._is_left(node):
                 out.append(node)
-            elif node.role == "tile" or node.parallel or self._has_regions(node) or self._is_over_threads(node):
+            elif node.role == "tile" or node.parallel or self._has_regions(node):
                 if node.directives.together:
                     raise refused(node, "it goes over tiles or to threads")
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
@@ -88,9 +90,14 @@ class _Vectorizer:
                 out.extend(self._nest(node, shared))
         return tuple(out)
 
-    def _is_over_threads(self, node: Loop) -> bool:
-        """Returns whether a loop has an iteration for each thread, which are few, as one that joins partial results."""
-        return any(self._program.threads in e.names for e in node.upper)
+    def _is_left(self, node: Loop) -> bool:
+        """Returns whether a loop stays as it is: one over threads, which are few, as where partial results are joined, and one that copies or
+        fills arrays beside regions, which LLVM's passes make a call of the C library.
+        """
+        scop = self._program.scop
+        values = (scop.statements[each.statement].value for each in instances((node,)))
+        is_copy = scop.has_regions and all(isinstance(value, (Load, syntax.Const)) for value in values)
+        return is_copy or any(self._program.threads in e.names for e in node.upper)
 
     def _has_regions(self, node: Loop) -> bool:
         """Returns whether a loop runs regions, of which iterations never run together here."""

@@ -50,7 +50,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         model, wanted = _with_tests(kernel, types, wanted, runner, problem)
         with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
         make = Remodelling(wanted, with_loops, runner)
-        around = divided(model, make)
+        whole, around = model, divided(model, make)
         if pays_tiles(around.model.scop):
             raise
         repeats, ended = _repeats(around), with_ended(around, make)
@@ -61,9 +61,10 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
     if chunks.divided and (chunked := _with_chunks(around, chunks, wanted, runner)) is not None:
         return chunked
     around = summed(replace(around, by_sizes=around.by_sizes or bool(chunks.divided or chunks.whole)), make)
+    judged = make.judges_rows(whole)
     model = _with_strips(around.model, replace(wanted, around=around.loops), runner) or around.model
     ordered = around.ordered(make.known(model) is not None)
-    by_sizes = repeats or around.by_sizes or model.chosen_by_sizes
+    by_sizes = repeats or around.by_sizes or model.chosen_by_sizes or judged
     made = replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=by_sizes)
     return _as_expected(
         made, make, partial(with_regions, types=types, wanted=replace(request, expects=False), runner=runner), kernel

@@ -6,6 +6,7 @@ threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -21,9 +22,11 @@ from polyml.polyhedra import BudgetExceeded, account
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.affine.source_threads import (
     OrderedLoop,
+    RowWork,
     in_order,
     loops_around_threads,
     region_work,
+    rows_of_regions,
     sequential_loops,
     work_inside,
 )
@@ -62,7 +65,13 @@ class Remodelling:
 
     def sequential(self, model: Model, kept: frozenset[Loc] = frozenset()) -> frozenset[Loc]:
         """Returns the places of the outermost loops around regions of which no loop may go to threads. kept: those of loops that stay"""
-        return sequential_loops(model.scop, self.known(model), kept, self.is_shared(model))
+        worth = RowWork(LEAST_WORK if self.is_shared(model) else math.inf, self.typical(model))
+        return sequential_loops(model.scop, self.known(model), kept, worth)
+
+    def judges_rows(self, model: Model) -> bool:
+        """Returns whether it depends on sizes which loops of a model are loops of regions."""
+        known = self.known(model)
+        return known is not None and self.is_shared(model) and bool(rows_of_regions(model.scop, known))
 
 
 @dataclass(frozen=True)

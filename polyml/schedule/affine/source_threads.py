@@ -93,21 +93,40 @@ class OrderedLoop:
 _WISHES = {INJECTIVE: "no number were twice in {}", MONOTONIC: "no number in {} were less than the one before it"}
 
 
+@dataclass(frozen=True)
+class RowWork:
+    """A RowWork says which loops for threads, that others stand around and that run regions without loops of their own, are worth threads.
+
+    least: plain instances that one has to have; math.inf where one thread runs the loops
+    sizes: values of parameters in the call that code is made for
+    """
+
+    least: float = 0.0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+def rows_of_regions(scop: Scop, dependences: Dependences) -> dict[str, int]:
+    """Returns how many loops are around the outermost one for threads, by region without loops of its own, where some are."""
+    regions = {name: s for name, s in scop.statements.items() if s.region is not None and _has_no_loops(s)}
+    return {name: depth for name, depth in _threaded_depths(scop, dependences).items() if depth > 0 and name in regions}
+
+
 def sequential_loops(
-    scop: Scop, dependences: Dependences | None, around: frozenset[Loc] = frozenset(), is_shared: bool = True
+    scop: Scop, dependences: Dependences | None, around: frozenset[Loc] = frozenset(), worth: RowWork = RowWork()
 ) -> frozenset[Loc]:
     """Returns the places of the outermost loops around regions of which no loop may go to threads, and of those inside of loops for threads
     around regions without loops of their own.
 
     dependences: None where they are not known
     around: the places of loops that do not count, since they stay loops of the model in any case
-    is_shared: whether threads share loops. Else loops for threads that others stand around are no reason to keep these
+    worth: which loops for threads are a reason to keep those around them
     """
     depths = {} if dependences is None else _threaded_depths(scop, dependences)
     regions = {name: s for name, s in scop.statements.items() if s.region is not None}
     for name in depths.keys() & regions.keys():
-        if not is_shared and depths[name] > 0 and _has_no_loops(regions[name]):
-            del depths[name]
+        if depths[name] > 0 and _has_no_loops(regions[name]):
+            if _iterations(scop, regions[name], depths[name], worth.sizes) * _REGION_WORK < worth.least:
+                del depths[name]
     ends = {name: depths[name] + 1 if _has_no_loops(s) else len(s.loops) for name, s in regions.items() if name in depths}
     kept = {*around, *(loop for name, end in ends.items() for loop in regions[name].loops[:end])}
     others = (s.loops for s in regions.values() if s.iterators)

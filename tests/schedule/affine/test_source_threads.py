@@ -1,5 +1,7 @@
 """Loops around regions go to threads where no two of their iterations depend on each other."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from polyml.frontend.syntax import ArrayType
 from polyml.model.core.dependence import dependences
 from polyml.model.lowering.regions.region_building import LoopsAround
 from polyml.polyhedra import set_names
-from polyml.schedule.affine.source_threads import loops_around_threads, sequential_loops, with_threads
+from polyml.schedule.affine.source_threads import RowWork, loops_around_threads, sequential_loops, with_threads
 from polyml.schedule.legality.check import parallel_bands
 from tests.model.modelling import MATRIX, VECTOR, model
 
@@ -78,7 +80,7 @@ def threaded(scop):
 def lines(function, *types, is_shared=True, **options):
     """The loops for threads and the loops that become parts of regions, by their lines in the function, counted from 0."""
     scop, first = model(function, *types, regions=True, **options), function.__code__.co_firstlineno
-    found = sequential_loops(scop, dependences(scop), is_shared=is_shared)
+    found = sequential_loops(scop, dependences(scop), worth=RowWork(0.0 if is_shared else math.inf))
     return {line - first: depth for line, depth in threaded(scop).items()}, {place.line - first for place in found}
 
 
@@ -282,3 +284,28 @@ def test_what_is_advised_makes_the_loop_parallel():
     [remarks] = polyml.kernel(fallback="error")(apart).remarks("i64[:]", "i32[:]", "f64[:]", "f64[:]")
     [found] = [remark for each in remarks.statements for remark in each.remarks if remark.question == "parallel"]
     assert found.kind == "missed" and found.advice == "polyml.assume(polyml.monotonic(ptr)); polyml.assume(polyml.injective(col))"
+
+
+def test_rows_inside_of_loops_in_order_go_to_threads_where_they_have_the_work():
+    for width, is_threaded in ((20, False), (5000, True)):
+        rng = np.random.default_rng(1)
+        given = rng.integers(0, 3, 300), rng.random((3, width)), rng.integers(-1, width, (300, width)).astype(float)
+        kernel = polyml.kernel(gathered_rows, cache=False, fallback="error", threads=2)
+        own, other = [a.copy() for a in given], [a.copy() for a in given]
+        kernel(own[0][::-1].copy(), *own[1:])
+        gathered_rows(other[0][::-1].copy(), *other[1:])
+        assert all(map(np.array_equal, own, other))
+    assert "its iterations go to threads" in kernel.explain()
+    scattered = polyml.kernel(scattered_sums, cache=False, fallback="error", threads=2)
+    for width, is_threaded in ((20, False), (5000, True)):
+        k, A, B = np.array([0, 2, 0, 1]), np.ones((4, width)), np.zeros((3, width))
+        scattered(k, A, B)
+        assert ("its iterations go to threads" in scattered.explain()) is is_threaded
+        assert B.sum() == 4.0 * width
+
+
+def scattered_sums(k, A, B):
+    for p in range(k.shape[0]):
+        for r in range(A.shape[1]):
+            if A[p, r] > 0.0:
+                B[k[p], r] += A[p, r]
