@@ -127,7 +127,7 @@ class ExpressionParser(TupleParser):
         base: ast.expr = node
         groups: list[Sequence[ast.expr]] = []
         while isinstance(base, ast.Subscript):
-            groups.append(base.slice.elts if isinstance(base.slice, ast.Tuple) else (base.slice,))
+            groups.append(array_tuples.indices(self, base.slice))
             base = base.value
         if isinstance(base, ast.Attribute) and base.attr == "shape" and len(groups) == 1:
             return self._shape(node, base)
@@ -139,7 +139,7 @@ class ExpressionParser(TupleParser):
 
     def part_of_array(self, base: syntax.Expr, node: ast.Subscript) -> syntax.Expr:
         """Returns the part of an array, or its element, that a subscript means."""
-        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
+        indices = array_tuples.indices(self, node.slice)
         if isinstance(base, (syntax.Name, syntax.Subscript)) and not any(map(self._is_part, indices)):
             is_part = isinstance(base, syntax.Subscript)
             before = base.indices if isinstance(base, syntax.Subscript) else ()

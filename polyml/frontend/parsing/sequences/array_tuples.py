@@ -6,6 +6,7 @@ i, j = np.nonzero(A)     ->     i = nonzero(A, axis=0, ndim=2); j = nonzero(A, a
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -67,6 +68,17 @@ def mask(parser: CallParser, node: ast.expr) -> syntax.Expr | None:
     if operand is None:
         return None
     return syntax.Compare("!=", parser.expr(operand), syntax.Const(0), loc=parser.text.loc(node))
+
+
+def indices(parser: CallParser, node: ast.expr) -> Sequence[ast.expr]:
+    """Returns the subscripts of the dimensions, of a subscript that is written or the name of a tuple."""
+    if isinstance(node, ast.Tuple):
+        return node.elts
+    found = parser.parts(node) if isinstance(node, ast.Name) else None
+    if not isinstance(found, tuple):
+        return (node,)
+    made = (ast.Subscript(node, ast.copy_location(ast.Constant(k), node), ast.Load()) for k in range(len(found)))
+    return [ast.copy_location(each, node) for each in made]
 
 
 def _places_operand(parser: CallParser, node: ast.expr) -> ast.expr | None:
