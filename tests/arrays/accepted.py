@@ -226,7 +226,7 @@ _CALLS = {
         "np.histogram(A, x[:3] * np.arange(3))[0]",
     ],
     "histogram2d": ["np.histogram2d(x, x, 3)[0]", "np.histogram2d(J, x[:3], (n, 2), ((0, 4), (0, 9)))[0]"],
-    "unravel_index": ["np.unravel_index(np.argmax(A), A.shape)", "i, j = np.unravel_index(J % 4, A.shape); return i, j"],
+    "unravel_index": ["np.unravel_index(n, A.shape)", "i, j = np.unravel_index(J % 4, A.shape); return i, j"],
     "ravel_multi_index": ["np.ravel_multi_index((J % 4, n), A.shape)"],
     "putmask": ["np.putmask(A, A > 1, s); return A"],
     "place": ["np.place(x, x > 1, x[:2]); return x"],
