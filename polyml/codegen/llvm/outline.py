@@ -126,7 +126,7 @@ class OutlinedLoop(Body):
         """
         for name in (p.name for p in self.scop.parameters if p.is_size):
             self._assume(f"icmp ule i64 {self.integer(variable(name))}, {self.module.ranges.of(variable(name))[1]}")
-        symbols = self.module.symbols - self.names.keys()
+        symbols = {p.name for p in self.scop.parameters if not p.extreme and not p.found}
         for check in self.scop.checks:
             if symbols.issuperset(polyhedra.used_parameters(check.violated)):
                 violated = self.condition(self.module.table.condition(check.violated), self.fn.current)
