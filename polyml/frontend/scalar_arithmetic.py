@@ -154,6 +154,8 @@ def call(module: str, function: str, args: list) -> Any:
         return np.matmul([args[0]], [args[1]])
     if function == "einsum":
         return np.einsum(",".join("i" * len(args)) + "->", *([a] for a in args))
+    if function == "root_power":
+        return np.power(*args) if module == "numpy" else (np.full(1, args[0]) ** args[1])[0]
     if function in ("real", "imag"):
         return getattr(args[0], function)
     if function == "complex":
