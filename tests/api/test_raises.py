@@ -99,6 +99,7 @@ CALLS = [
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("function, arguments", [(f, a) for f, *a in CALLS], ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.sweep("function", keep=4)
 def test_exceptions_and_what_was_written_are_pythons(function, arguments, fp, threads):
     kernel = compiled(function, fp=fp, threads=threads)
     for _ in range(2):

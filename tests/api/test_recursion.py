@@ -232,6 +232,7 @@ def ran(function, given):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize(("function", "given"), CASES, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.sweep("function", keep=2)
 def test_calls_do_what_python_does(function, given, fp, threads):
     kernel = polyml.kernel(function, fp=fp, threads=threads, fallback="error")
     got, wanted = ran(kernel, copy.deepcopy(given)), ran(function, copy.deepcopy(given))

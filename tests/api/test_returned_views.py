@@ -61,6 +61,7 @@ def described(result, x, y):
 
 @pytest.mark.parametrize("kind", ARRAYS)
 @pytest.mark.parametrize("text", (*COMPILED, *OTHERS))
+@pytest.mark.sweep("text", keep=3)
 def test_a_view_is_that_of_plain_python(text, kind):
     plain = function(text)
     x, y, k = ARRAYS[kind](), np.arange(3.0), np.array([1, 2])

@@ -112,6 +112,7 @@ def while_narrow(k, x, y, n):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64"])
 @pytest.mark.parametrize("function", [from_narrow, scaled_narrow, while_narrow])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.sweep("function", keep=3)
 def test_sums_of_narrow_integers_wrap_as_they_do_in_numpy(function, dtype):
     x = np.random.default_rng(3).random(260)
     most = int(np.iinfo(dtype).max)

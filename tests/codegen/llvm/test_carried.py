@@ -29,6 +29,7 @@ def program(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sweep(keep=25)
 def test_random_recurrences(seed):
     text, shape = program(seed)
     function = define(text)
@@ -93,6 +94,7 @@ def neighbours(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sweep(keep=25)
 def test_random_neighbours(seed):
     text, shape, dtype = neighbours(seed)
     function = define(text)

@@ -33,6 +33,7 @@ def lines(kernel):
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64])
 @pytest.mark.parametrize("size", [0, 1, 5, 40])
 @pytest.mark.parametrize("function, hinted", [(ways, True), (eliminated, False)])
+@pytest.mark.sweep("function", keep=3)
 def test_as_in_python(function, hinted, size, dtype):
     rng = np.random.default_rng(size)
     d = rng.integers(1, 90, (size, size)).astype(dtype)

@@ -60,6 +60,7 @@ def test_arrays_divide_as_in_numpy(dtype, threads):
 
 @pytest.mark.parametrize("size", [0, 1, 40])
 @pytest.mark.parametrize("divisor", [-(2**40), -3, -1, 1, 4, 9, 2**62])
+@pytest.mark.sweep("divisor", keep=1)
 def test_one_divisor_for_all(divisor, size):
     x = np.random.default_rng(1).integers(-(2**62), 2**62, size)
     order = np.arange(size)[::-1].copy()
@@ -71,6 +72,7 @@ def test_one_divisor_for_all(divisor, size):
 
 @pytest.mark.parametrize("number", [-(2**62), -17, 0, 1, 12345])
 @pytest.mark.parametrize("divisor", [-5, -1, 3])
+@pytest.mark.sweep("divisor", keep=2)
 def test_python_ints(number, divisor):
     order = np.random.default_rng(2).permutation(30)
     found, wanted = np.zeros((2, 30, 4), np.int64)

@@ -63,6 +63,7 @@ def outcome(function, x, done):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.sweep("function", keep=1)
 def test_as_in_python(function, dtype):
     kernel, rng = polyml.kernel(function, fallback="error"), np.random.default_rng(0)
     for size in (0, 1, 2, 3, 5, 17, 60):

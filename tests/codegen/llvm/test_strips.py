@@ -92,6 +92,7 @@ def outcome(call, arguments):
 @pytest.mark.parametrize("threads, fp", [(1, "reassociate"), (2, "strict")])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.sweep("function", keep=2)
 def test_as_in_python(function, dtype, threads, fp):
     kernel = polyml.kernel(function, fallback="error", threads=threads, fp=fp)
     rng = np.random.default_rng(0)

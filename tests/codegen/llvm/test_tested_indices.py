@@ -72,6 +72,7 @@ def outcome(function, x, k):
 
 @pytest.mark.parametrize("indices", INDICES)
 @pytest.mark.parametrize("function", [added, swapped, moved_between, indices_change, one_side, asked_before, left_early])
+@pytest.mark.sweep("function", keep=7)
 def test_each_index_is_the_one_of_plain_python(function, indices):
     kernel = polyml.kernel(function, threads=1, fallback="error", cache=False)
     arguments = lambda: (np.arange(5.0) - 1.0, np.array(indices, int))  # noqa: E731
@@ -168,6 +169,7 @@ def limit_moves(x, first):
 @pytest.mark.parametrize(
     "function", [sorted_by_insertion, searched, searched_too_far, searched_from_end, both_ways, limited_by_a_float, limit_moves]
 )
+@pytest.mark.sweep("function", keep=7)
 def test_indices_of_while_loops_are_those_of_plain_python(function, x, first):
     kernel = polyml.kernel(function, threads=1, fallback="error", cache=False)
 

@@ -42,6 +42,7 @@ def squares(points, queries, found):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (30, 1), (30, 7)])
 @pytest.mark.parametrize("function", [nearest, until])
+@pytest.mark.sweep("function", keep=2)
 def test_as_in_python(function, shape, dtype):
     rng = np.random.default_rng(0)
     points, queries = rng.uniform(0, 2, shape).astype(dtype), rng.uniform(0, 2, (9, shape[1])).astype(dtype)

@@ -51,6 +51,7 @@ FUNCTIONS = [of_array, in_place, of_elements, by_an_argument, by_a_number, by_an
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "int64", "int8"])
+@pytest.mark.sweep("function", keep=2)
 def test_powers_by_a_half_are_those_of_numpy(function, kind):
     if kind[0] == "i" and function is in_place:
         return

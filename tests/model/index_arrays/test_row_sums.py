@@ -121,6 +121,7 @@ def bits(numbers):
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("function", [change, entries, changed_rows, positive, places, least, carried, from_three])
+@pytest.mark.sweep("function", keep=2)
 def test_they_give_what_python_gives(monkeypatch, function, fp, threads):
     monkeypatch.setattr(shared_loops, "LEAST_WORK", 0)
     kernel = polyml.kernel(function, cache=False, fp=fp, threads=threads, fallback="error")

@@ -253,6 +253,7 @@ COMPILED = [
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2"])
 @pytest.mark.parametrize("function", COMPILED, ids=lambda f: f.__name__)
+@pytest.mark.sweep("function", keep=2)
 def test_lists_that_grow_are_those_of_python(function, dtype):
     for size in (0, 1, 23):
         assert_python(function, (np.arange(size) * 7 % 5).astype(dtype))

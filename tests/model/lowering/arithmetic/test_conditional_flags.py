@@ -108,6 +108,7 @@ def arguments(kind):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.sweep("function", keep=2)
 def test_they_are_what_python_makes_of_them(function, fp, threads):
     kernel = polyml.kernel(function, cache=False, fallback="error", fp=fp, threads=threads)
     for kind in ("equal", "other", "nan"):

@@ -196,6 +196,7 @@ def outcome(function, arguments):
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("function, make", CALLS)
+@pytest.mark.sweep("function", keep=4)
 def test_they_compute_what_python_computes(monkeypatch, function, make, fp, threads):
     monkeypatch.setattr(shared_loops, "LEAST_WORK", 0)
     kernel = polyml.kernel(function, cache=False, fp=fp, threads=threads, fallback="error")
