@@ -43,9 +43,13 @@ def _block(body: tuple[Stmt, ...], names: NewNames, made: list[str]) -> tuple[St
 
 
 def _set_by(loop: syntax.For) -> Mapping[str, syntax.Assign]:
-    """Returns the numbers that a loop sets to a constant under a condition, each to one, and does nothing else with: an assignment of each."""
+    """Returns the numbers that a loop sets to a constant under a condition, each to one, and does nothing else with: an assignment of each.
+
+    Those that are set where a search has found a better number stay, since the search is a reduction with them.
+    """
     inside = [*statements((loop,))]
-    conditional = {id(s) for each in inside if isinstance(each, syntax.If) for s in statements((*each.then, *each.orelse))}
+    branches = [branch for each in inside if isinstance(each, syntax.If) for branch in (each.then, each.orelse)]
+    conditional = {id(s) for branch in branches if not any(map(_is_found, branch)) for s in branch}
     others = mentions((loop,))
     found: dict[str, syntax.Assign] = {}
     for stmt in inside:
@@ -56,6 +60,11 @@ def _set_by(loop: syntax.For) -> Mapping[str, syntax.Assign]:
                 if is_same and value.dtype == target.dtype and value.dtype is not None and value.dtype.kind != "b":
                     others[name] -= 1
     return {name: store for name, store in found.items() if not others[name]}
+
+
+def _is_found(stmt: Stmt) -> bool:
+    """Returns whether a statement assigns a number that is no constant."""
+    return isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and not isinstance(stmt.value, syntax.Const)
 
 
 def _hit(body: tuple[Stmt, ...], hits: Mapping[str, syntax.Name]) -> Iterator[Stmt]:

@@ -132,3 +132,20 @@ def test_conditions_are_evaluated_whatever_was_found_before():
     for call in (at_an_index, kernel):
         with pytest.raises(IndexError, match="index 7"):
             call(A, B)
+
+
+def searched(A):
+    best, place, is_found = A[0], -1, 0
+    for i in range(A.shape[0]):
+        if A[i] < best:
+            best = A[i]
+            place = i
+            is_found = 1
+    return best, place, is_found
+
+
+def test_numbers_that_a_search_sets_stay_with_it():
+    A = np.random.default_rng(4).random(5000)
+    kernel = polyml.kernel(searched, cache=False, fallback="error")
+    assert kernel(A) == searched(A)
+    assert "hit" not in kernel.inspect_ast(A)
