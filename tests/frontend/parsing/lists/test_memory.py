@@ -319,12 +319,6 @@ def of_two_kinds(A, n):
     return len(out)
 
 
-def replaced(A, n):
-    rows = [[] for _ in range(n)]
-    rows[0] = [1, 2]
-    return len(rows[0])
-
-
 def of_three_levels(A, n):
     rows = [[[0] * j for j in range(i)] for i in range(n)]
     return len(rows[2][1])
@@ -340,7 +334,6 @@ REFUSED = {
     one_list_many_times: "a list that has one list many times",
     with_a_name: "a list that the text may go on with under its name, in a list of lists",
     of_two_kinds: "a number in a list of tuples of 2 numbers",
-    replaced: "a list is neither a number nor an array",
     of_three_levels: "a list or shape in a list of numbers",
     dictionary: "dict",
 }
