@@ -15,15 +15,15 @@ Jin, Yang and Agrawal, "Shared memory parallelization of data mining algorithms"
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
-from polyml.frontend.name_resolution import assigned_arrays, assigned_names, statements
+from polyml.frontend.name_resolution import assigned_arrays, statements
 from polyml.frontend.syntax import Expr, Stmt
-from polyml.model.index_arrays.kernel_names import NewNames, mentions
+from polyml.model.index_arrays.kernel_names import NewNames, carried_numbers
 from polyml.model.index_arrays.updates import Update, extremum_of, operator_of
 from polyml.source import Loc
 
@@ -85,7 +85,7 @@ def _targets_behind(kernel: syntax.Kernel, position: int, known: Scattering) -> 
     reads none of the arguments that it writes.
     """
     loop, before = kernel.body[position], kernel.body[:position]
-    if not isinstance(loop, syntax.For) or loop.loc not in known.places or not has_own_numbers(loop, kernel):
+    if not isinstance(loop, syntax.For) or loop.loc not in known.places or carried_numbers(loop, kernel):
         return {}
     written = assigned_arrays(before) & {param.name for param in kernel.params}
     read = {node.array for stmt in statements(before) for e in traversal.expressions(stmt) for node in _nodes(e)}
@@ -110,39 +110,6 @@ def _targets(loop: syntax.For, known: Scattering) -> dict[str, Update]:
     mentioned = Counter(node.array for e in accessed for node in _nodes(e))
     updates = Counter(target.array for _, target in stores)
     return targets if all(mentioned[name] == 2 * updates[name] for name in targets) else {}
-
-
-def has_own_numbers(loop: syntax.For, kernel: syntax.Kernel) -> bool:
-    """Returns whether each iteration of a loop assigns the numbers that the loop changes before it reads them, and nothing else mentions
-    them.
-    """
-    inside, everywhere = mentions((loop,)), mentions(kernel.body)
-    changed = assigned_names((loop,))  # variables of loops among them, which are not read behind these
-    stored = {s.target.name for s in statements(loop.body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
-    is_theirs = all(inside[name] == everywhere[name] for name in stored)
-    return is_theirs and _assigned(loop.body, frozenset({loop.var}), changed) is not None
-
-
-def _assigned(body: Sequence[Stmt], known: frozenset[str], changed: Collection[str]) -> frozenset[str] | None:
-    """Returns the numbers that have a value of this iteration behind some statements; None where one is read before it has.
-
-    known: those that have one before
-    changed: the numbers that iterations change
-    """
-    for stmt in body:
-        read = {n.name for e in traversal.expressions(stmt) for n in traversal.nodes(e) if isinstance(n, syntax.Name)}
-        if (read & {*changed}) - known:
-            return None
-        inner = known | {stmt.var} if isinstance(stmt, syntax.For) else known
-        ends = [_assigned(block, inner, changed) for block in traversal.bodies(stmt)]
-        reached = [end for end in ends if end is not None]
-        if len(reached) < len(ends):
-            return None
-        if isinstance(stmt, syntax.If):
-            known = reached[0] & reached[1]
-        elif isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
-            known |= {stmt.target.name}
-    return known
 
 
 def _elements(kernel: syntax.Kernel, targets: Collection[str], shapes: Mapping[str, tuple[int, ...]]) -> int:

@@ -20,8 +20,9 @@ from polyml.dtypes import PYINT
 from polyml.frontend import syntax, traversal
 from polyml.frontend.name_resolution import left, statements
 from polyml.frontend.syntax import Expr, Stmt
-from polyml.model.index_arrays.carried_rest import carried_numbers, in_arrays, rest_apart
-from polyml.model.index_arrays.kernel_names import NewNames, mentions
+from polyml.model.index_arrays.carried_rest import rest_apart
+from polyml.model.index_arrays.iteration_arrays import allocated, renamed, stored, taken
+from polyml.model.index_arrays.kernel_names import NewNames, carried_numbers, mentions
 from polyml.model.index_arrays.updates import Update, counts, extremum_of, operator_of
 from polyml.source import Loc
 
@@ -104,55 +105,14 @@ def _apart(loop: syntax.For, updates: Mapping[str, Update], names: NewNames) -> 
     """Yields the statements that take the place of a loop."""
     own = {name: syntax.Name(names.fresh(f"{name}_term"), dtype=update.element) for name, update in updates.items()}
     terms = {name: names.fresh(f"{name}_terms") for name in updates}
-    length = _of("-", loop.stop, loop.start)
-    length = _of("max", length, syntax.Const(0, dtype=PYINT))
-    for name, update in updates.items():
-        yield syntax.Alloc(terms[name], (length,), in_arrays(update.element), None, loc=loop.loc)
+    yield from (allocated(terms[name], loop, update.element) for name, update in updates.items())
     begun = (syntax.Assign(own[name], updates[name].nothing, loc=loop.loc) for name in updates)
     at = syntax.Name(loop.var, dtype=PYINT)
-    kept = (syntax.Assign(_term(terms[n], at, loop, updates[n]), _stored(own[n]), loc=loop.loc) for n in updates)
-    yield replace(loop, body=(*begun, *_moved(loop.body, own), *kept))
+    kept = (stored(terms[name], loop, at, own[name]) for name in updates)
+    yield replace(loop, body=(*begun, *renamed(loop.body, own), *kept))
     at = syntax.Name(names.fresh("at"), dtype=PYINT)
     joined = []
     for name, update in updates.items():
         number = syntax.Name(name, dtype=update.element)
-        term: Expr = _term(terms[name], at, loop, update)
-        if term.dtype != update.element:
-            term = syntax.Cast(term, update.element, True, dtype=update.element)
-        joined.append(syntax.Assign(number, update.joined(number, term)))
+        joined.append(syntax.Assign(number, update.joined(number, taken(terms[name], loop, at, update.element))))
     yield syntax.For(at.name, loop.start, loop.stop, 1, tuple(joined))
-
-
-def _moved(body: Sequence[Stmt], own: Mapping[str, syntax.Name]) -> tuple[Stmt, ...]:
-    """Returns statements with an iteration's own numbers in the place of those that it updates."""
-
-    def renamed(name: syntax.Name) -> syntax.Name:
-        return replace(own[name.name], loc=name.loc) if name.name in own else name
-
-    def changed(expr: Expr) -> Expr:
-        if isinstance(expr, syntax.Name):
-            return renamed(expr)
-        return traversal.with_operands(expr, tuple(map(changed, traversal.operands(expr))))
-
-    def moved(stmt: Stmt) -> Stmt:
-        made = traversal.with_bodies(traversal.map_reads(stmt, changed), lambda inner: _moved(inner, own))
-        if isinstance(made, syntax.Assign) and isinstance(made.target, syntax.Name):
-            return replace(made, target=renamed(made.target))
-        return made
-
-    return tuple(map(moved, body))
-
-
-def _term(terms: str, at: syntax.Name, loop: syntax.For, update: Update) -> syntax.Subscript:
-    return syntax.Subscript(terms, (_of("-", at, loop.start),), dtype=in_arrays(update.element), inside=True, loc=loop.loc)
-
-
-def _stored(number: syntax.Name) -> Expr:
-    kind = number.dtype
-    return number if in_arrays(kind) == kind else syntax.Cast(number, in_arrays(kind), True, dtype=in_arrays(kind))
-
-
-def _of(op: str, one: Expr, other: Expr) -> Expr:
-    if isinstance(other, syntax.Const) and other.value == 0 and op == "-":
-        return one
-    return syntax.Binary(op, one, other, dtype=PYINT)
