@@ -16,16 +16,14 @@ from polyml.model.index_arrays.origins import MONOTONIC
 from polyml.model.index_arrays.partial_scatters import Scattering, Scatters, in_chunks
 from polyml.model.index_arrays.strips import in_strips
 from polyml.model.lowering.regions.region_building import DataRequirement, LoopsAround, has_nest_in_loop, pays_tiles
-from polyml.pipeline.compile_budget import CompileBudget
 from polyml.pipeline.pass_runner import PassRunner
 from polyml.pipeline.regions.shared_loops import LEAST_WORK, Around, Remodelling, divided, summed, with_ended
-from polyml.pipeline.stages import Model, ModelRequest, model_of_scop, modelled, scop_of
-from polyml.polyhedra import BudgetExceeded, account
+from polyml.pipeline.stages import Model, ModelRequest, modelled
+from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.affine.source_threads import (
     in_order,
     is_every_region_threaded,
-    region_work,
     sequential_loops,
     short_iterations,
 )
@@ -50,7 +48,7 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
         model, wanted = _with_tests(kernel, types, wanted, runner, problem)
         with_loops = cache(partial(_with_loops, kernel, types, wanted, runner))  # divided loops may be tried, and then taken
         make = Remodelling(wanted, with_loops, runner)
-        whole, around = model, divided(model, make)
+        around = divided(model, make)
         if pays_tiles(around.model.scop):
             raise
         repeats, ended = _repeats(around), with_ended(around, make)
@@ -58,13 +56,12 @@ def with_regions(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], wante
             raise
         around = ended
     chunks = _scatters(around, make)
-    if chunks.divided and (chunked := _with_chunks(around, chunks, wanted, runner)) is not None:
+    if chunks.divided and (chunked := _with_chunks(around, chunks, make)) is not None:
         return chunked
     around = summed(replace(around, by_sizes=around.by_sizes or bool(chunks.divided or chunks.whole)), make)
-    judged = make.judges_rows(whole)
-    model = _with_strips(around.model, replace(wanted, around=around.loops), runner) or around.model
+    model = _with_strips(around, make) or around.model
     ordered = around.ordered(make.known(model) is not None)
-    by_sizes = repeats or around.by_sizes or model.chosen_by_sizes or judged
+    by_sizes = repeats or around.by_sizes or model.chosen_by_sizes
     made = replace(model, notes=(*model.notes, *map(str, ordered)), ordered=ordered, chosen_by_sizes=by_sizes)
     return _as_expected(
         made, make, partial(with_regions, types=types, wanted=replace(request, expects=False), runner=runner), kernel
@@ -85,8 +82,7 @@ def _as_expected(made: Model, make: Remodelling, anew: Callable[[syntax.Kernel],
         tried = anew(with_expected(kernel, [*arrays]))
     except (BudgetExceeded, NotAffineError):
         return made
-    known = make.known(tried)
-    work = {} if known is None else region_work(tried.scop, known, make.typical(tried))
+    work = make.work(tried)
     if max((work.get(loop.place, 0) for loop in loops), default=0) < LEAST_WORK:
         return replace(made, chosen_by_sizes=True)
     note = f"tested at entry: no number is less than the one before it in {' and '.join(arrays)}; other code runs other calls"
@@ -156,23 +152,20 @@ def _scatters(around: Around, make: Remodelling) -> Scatters:
     return in_chunks(model.typed, Scattering(around.loops.sequential, _chunk_count(), reorders, dict(extents or ())))
 
 
-def _with_chunks(around: Around, chunks: Scatters, wanted: ModelRequest, runner: PassRunner) -> Model | None:
+def _with_chunks(around: Around, chunks: Scatters, make: Remodelling) -> Model | None:
     """Returns the model of a kernel with sums in chunks; None where they do not go to threads."""
     model, done = around.apart, chunks.divided
-    request = replace(wanted, around=replace(around.loops, sequential=around.loops.sequential - done))
-    try:
-        with account(CompileBudget(wanted.options.compile_budget_s).model):
-            made = model_of_scop(chunks.kernel, scop_of(chunks.kernel, request, runner), request, runner)
-            if not sequential_loops(made.scop, made.dependences) <= request.around.sequential:
-                return None
-    except (BudgetExceeded, NotAffineError):
+    loops = replace(around.loops, sequential=around.loops.sequential - done)
+    tried = make.tried(chunks.kernel, loops, lambda made: sequential_loops(made.scop, made.dependences) <= loops.sequential)
+    if tried is None or not tried[1]:
         return None
-    ordered = in_order(model.scop, request.around.sequential)
+    ordered = in_order(model.scop, loops.sequential)
     lines = (
         f"the loop in line {place.line} runs in {_chunk_count()} chunks on threads, each of which updates memory of its own"
         for place in done
     )
-    return replace(made, typed=model.typed, notes=(*model.notes, *lines, *map(str, ordered)), ordered=ordered, chosen_by_sizes=True)
+    notes = (*model.notes, *lines, *map(str, ordered))
+    return replace(tried[0], typed=model.typed, notes=notes, ordered=ordered, chosen_by_sizes=True)
 
 
 def _chunk_count() -> int:
@@ -180,25 +173,21 @@ def _chunk_count() -> int:
     return min(max(cpu.usable_cores(), 2), _MOST_CHUNKS)
 
 
-def _with_strips(model: Model, wanted: ModelRequest, runner: PassRunner) -> Model | None:
+def _with_strips(around: Around, make: Remodelling) -> Model | None:
     """Returns the model with short iterations of regions in strips, which regions run as loops of their own, where iterations are
     independent by what is known of index arrays; None where there are none.
     """
+    model, order = around.model, around.loops.sequential
     bare = replace(model.scop, facts=())
-    if not model.scop.facts or model.unknown or wanted.aliased:
+    if not model.scop.facts or make.known(model) is None:
         return None
     places = short_iterations(bare, sequential_loops(bare, Dependences(bare)) - sequential_loops(model.scop, model.dependences))
     typed = in_strips(model.typed, places)
     if typed is model.typed:
         return None
-    try:
-        with account(CompileBudget(wanted.options.compile_budget_s).model):
-            request = replace(wanted, around=replace(wanted.around, sequential=wanted.around.sequential | places))
-            made = model_of_scop(typed, scop_of(typed, request, runner), request, runner)
-            is_parallel = is_every_region_threaded(made.scop, made.dependences, wanted.around.sequential)
-    except (BudgetExceeded, NotAffineError):
-        return None
-    return replace(made, typed=model.typed, notes=model.notes) if is_parallel else None
+    loops = replace(around.loops, sequential=order | places)
+    tried = make.tried(typed, loops, lambda made: is_every_region_threaded(made.scop, made.dependences, order))
+    return replace(tried[0], typed=model.typed, notes=model.notes) if tried is not None and tried[1] else None
 
 
 def _repeats(around: Around) -> bool:

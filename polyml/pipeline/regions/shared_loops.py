@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from polyml.errors import NotAffineError
+from polyml.frontend import syntax
 from polyml.model.core.dependence import Dependences
 from polyml.model.index_arrays.row_sums import with_terms
 from polyml.model.lowering.regions.ended_loops import ended_places
@@ -31,6 +33,8 @@ from polyml.schedule.affine.source_threads import (
     work_inside,
 )
 from polyml.source import Loc
+
+_Judged = TypeVar("_Judged")  # what is said of a model
 
 SMALL = 16  # elements along each dimension of arrays that are too small for their sizes to be looked at
 LEAST_WORK = 2**14  # plain instances of a loop, or in an iteration of one around it, that are worth threads
@@ -68,6 +72,26 @@ class Remodelling:
         worth = RowWork(LEAST_WORK if self.is_shared(model) else math.inf, self.typical(model))
         return sequential_loops(model.scop, self.known(model), kept, worth)
 
+    def work(self, model: Model) -> dict[Loc, int]:
+        """Returns the work of loops around regions that go to threads, as `region_work` does; none where dependences are not known."""
+        known = self.known(model)
+        return {} if known is None else region_work(model.scop, known, self.typical(model))
+
+    def tried(self, typed: syntax.Kernel, around: LoopsAround, judged: Callable[[Model], _Judged]) -> tuple[Model, _Judged] | None:
+        """Returns the model of a kernel in another form, and what is said of it; None where there is none within the compile budget.
+
+        typed: the form, with its types
+        around: what becomes of its loops around regions
+        judged: says it
+        """
+        request = replace(self.wanted, around=around)
+        try:
+            with account(CompileBudget(self.wanted.options.compile_budget_s).model):
+                made = model_of_scop(typed, scop_of(typed, request, self.runner), request, self.runner)
+                return made, judged(made)
+        except (BudgetExceeded, NotAffineError):
+            return None
+
     def judges_rows(self, model: Model) -> bool:
         """Returns whether it depends on sizes which loops of a model are loops of regions."""
         known = self.known(model)
@@ -94,20 +118,21 @@ class Around:
 
 def divided(model: Model, make: Remodelling) -> Around:
     """Returns the model in which a loop that carries a dependence is divided where loops inside of it go to threads then."""
-    places = make.sequential(model)
+    places, by_sizes = make.sequential(model), make.judges_rows(model)
     if not places:
-        return Around(model, LoopsAround(), model)
+        return Around(model, LoopsAround(), model, by_sizes)
     if any(has_loops(s) and s.loops[0] in places for s in model.scop.statements.values()):
         try:
             parts = make.with_loops(LoopsAround(divided=places))
             tried = summed(Around(parts, LoopsAround(make.sequential(parts, places), places), parts), make)
             left = make.sequential(tried.model) - loops_around_threads(tried.model.scop, make.known(tried.model))
             if not places <= left:
-                return replace(_settled(LoopsAround(places & left, places - left), make), by_sizes=tried.by_sizes)
+                made = _settled(LoopsAround(places & left, places - left), make)
+                return replace(made, by_sizes=by_sizes or tried.by_sizes)
         except NotAffineError:  # of what affects one region alone
             pass
     loops = LoopsAround(places)
-    return Around(make.with_loops(loops), loops, model)
+    return Around(make.with_loops(loops), loops, model, by_sizes)
 
 
 def _settled(loops: LoopsAround, make: Remodelling) -> Around:
@@ -153,16 +178,13 @@ def summed(around: Around, make: Remodelling) -> Around:
         if typed is model.typed:
             break
         kept = replace(loops, sequential=loops.sequential - apart)
-        request = replace(wanted, around=kept)
-        try:
-            with account(CompileBudget(wanted.options.compile_budget_s).model):
-                made = model_of_scop(typed, scop_of(typed, request, make.runner), request, make.runner)
-                if is_settled:
-                    made = replace(made, typed=model.typed, notes=model.notes, chosen_by_sizes=model.chosen_by_sizes)
-                    return Around(made, kept, around.apart, True)
-                work = region_work(made.scop, made.dependences, make.typical(made))
-        except (BudgetExceeded, NotAffineError):
+        tried = make.tried(typed, kept, (lambda made: {}) if is_settled else make.work)
+        if tried is None:
             break
+        made, work = tried
+        if is_settled:
+            made = replace(made, typed=model.typed, notes=model.notes, chosen_by_sizes=model.chosen_by_sizes)
+            return Around(made, kept, around.apart, True)
         apart, by_sizes = (
             apart & {place for place, found in work.items() if found >= LEAST_WORK},
             by_sizes or bool(apart & work.keys()),
