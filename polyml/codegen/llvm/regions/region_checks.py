@@ -17,9 +17,7 @@ class RegionChecks(CheckedIntegers):
 
     def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
         """Emits a branch that ends the call with the status if something happened for which Python raises an error."""
-        fn, answer = self._body.fn, str(int(status))
-        for condition in self._conditions:
-            happened = self._body.math.logical("and", happened, condition)
+        fn, answer, happened = self._body.fn, str(int(status)), self._where_it_counts(happened)
         if self._conditions:  # LLVM would branch on the condition, and what is seldom foreseen costs more than both values
             opaque = fn.emit(f'call i8 asm "", "=r,0"(i8 {fn.emit(f"zext i1 {happened.ssa} to i8")})')
             happened = SsaValue(fn.emit(f"icmp ne i8 {opaque}, 0"), BOOL)
@@ -49,6 +47,5 @@ class StripChecks(CheckedIntegers):
 
     def flag(self, happened: SsaValue, status: Status = Status.LEFT_64_BITS, number: SsaValue | None = None) -> None:
         """Emits that the iteration has to be looked at where something happened for which Python raises an error."""
-        for condition in self._conditions:
-            happened = self._body.math.logical("and", happened, condition)
+        happened = self._where_it_counts(happened)
         self.total = happened if self.total is None else self._body.math.logical("or", self.total, happened)

@@ -29,7 +29,7 @@ from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.regions.loop_hints import hint
 from polyml.codegen.llvm.regions.loop_tests import LoopTests, Run
 from polyml.codegen.llvm.regions.region_values import RegionValues
-from polyml.codegen.llvm.regions.statement_blocks import StatementBlocks
+from polyml.codegen.llvm.regions.statement_blocks import StatementBlocks, in_groups
 from polyml.codegen.llvm.regions.strip_loops import Iterations, StripLoops
 from polyml.codegen.llvm.regions.strip_plans import strip_plan
 from polyml.codegen.llvm.ssa_value import SsaValue
@@ -54,9 +54,7 @@ class RegionEmitter(StatementBlocks):
         self._numbers = {name for name, _ in region.numbers}
         self._sides: list[Mapping[str, Interval]] = []  # what is known where the sides of a branch end
         self._ends = _loop_end(body, statement, region, node)
-        self._watched: frozenset[str] = (
-            frozenset()
-        )  # numbers whose sums wait for each other, so that they are not fused with products
+        self._watched: frozenset[str] = frozenset()  # numbers whose sums wait for each other, and are fused with no products
         self._terms: dict[str, list[SsaValue]] = {}  # what is added to numbers where several iterations run at once
 
     def emit(self) -> None:
@@ -287,39 +285,30 @@ class RegionEmitter(StatementBlocks):
         indices = () if self._body.module.arguments.aliased else block_indices(stmt, outer)
         if not indices or not all(self._values.is_plain(each.value) for each in indices):
             return "0"
-        before, head, test, run, after = fn.current, fn.block("blocks"), fn.block("test"), fn.block("run"), fn.block("rest")
-        number, last = fn.name(), fn.emit(f"sub i64 {count}, {ITERATIONS}")
-        fn.branch(fn.emit(f"icmp ult i64 {count}, {LEAST}"), after, head)
-        self._begin(head)
-        fn.branch(fn.emit(f"icmp sle i64 {number}, {last}"), test, after)
-        self._begin(test)
-        steps = [number, *(fn.emit(f"add nuw nsw i64 {number}, {step}") for step in range(1, ITERATIONS))]
-        total = ""
-        for step in steps:
-            self._set_variable(stmt, start, step)
-            for value, extent in dict.fromkeys((each.value, self._tests.extent(each.element, each.dim)) for each in indices):
-                inside = fn.emit(f"icmp ult i64 {self._values.of(value).ssa}, {extent}")
-                total = fn.emit(f"and i1 {total}, {inside}") if total else inside
-        tested = fn.current
-        fn.branch(total, run, after)
-        self._begin(run)
-        self._values.safe = outer | {(id(each.element), each.dim) for each in indices}
-        self._terms = {name: [] for name in totals(stmt)}
-        self._fetch_ahead(stmt, fn.emit(f"add i64 {start}, {number}"))
-        with self._branched():
+        steps: list[str] = []
+
+        def tested(number: str) -> str:
+            steps[:] = [number, *(fn.emit(f"add nuw nsw i64 {number}, {step}") for step in range(1, ITERATIONS))]
+            total = ""
             for step in steps:
                 self._set_variable(stmt, start, step)
-                self._block(stmt.body)
-        self._add_terms(stmt)
-        self._values.safe, self._terms = outer, {}
-        following = fn.emit(f"add nuw nsw i64 {number}, {ITERATIONS}")
-        fn.jump(head)
-        head.phis.append(f"{number} = phi i64 [ 0, %{before.label} ], [ {following}, %{fn.current.label} ]")
-        self._begin(after)
-        left = fn.name()
-        others = f"[ {number}, %{head.label} ], [ {number}, %{tested.label} ]"
-        after.phis.append(f"{left} = phi i64 [ 0, %{before.label} ], {others}")
-        return left
+                for value, extent in dict.fromkeys((each.value, self._tests.extent(each.element, each.dim)) for each in indices):
+                    inside = fn.emit(f"icmp ult i64 {self._values.of(value).ssa}, {extent}")
+                    total = fn.emit(f"and i1 {total}, {inside}") if total else inside
+            return total
+
+        def run(number: str) -> None:
+            self._values.safe = outer | {(id(each.element), each.dim) for each in indices}
+            self._terms = {name: [] for name in totals(stmt)}
+            self._fetch_ahead(stmt, fn.emit(f"add i64 {start}, {number}"))
+            with self._branched():
+                for step in steps:
+                    self._set_variable(stmt, start, step)
+                    self._block(stmt.body)
+            self._add_terms(stmt)
+            self._values.safe, self._terms = outer, {}
+
+        return in_groups(self._body, count, LEAST, ITERATIONS, tested, run)
 
     def _fetch_ahead(self, stmt: syntax.For, variable: str) -> None:
         """Emits prefetches of what a loop will read after some iterations. variable: the SSA name of its variable's value"""

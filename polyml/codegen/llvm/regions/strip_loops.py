@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from polyml.codegen.llvm.builder import BasicBlock
 from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.regions.loop_tests import LoopTests
 from polyml.codegen.llvm.regions.region_values import RegionValues, StripChecks
+from polyml.codegen.llvm.regions.statement_blocks import begin, in_groups
 from polyml.codegen.llvm.regions.strip_plans import LENGTH, Conditions, StripPlan, StripValue
 from polyml.codegen.llvm.ssa_value import SsaValue
 from polyml.dtypes import BOOL
@@ -43,33 +43,18 @@ class StripLoops:
         """Emits the strips, and returns the number of the first iteration that is left: behind them, or in a strip with an index or a
         number that has to be looked at one by one.
         """
-        fn, count = self._fn, self._iterations.count
-        before, head, ahead, run, after = fn.current, *(fn.block(hint) for hint in ("strips", "ahead", "run", "rest"))
-        number, last = fn.name(), fn.emit(f"sub i64 {count}, {LENGTH}")
-        fn.branch(fn.emit(f"icmp ult i64 {count}, {LENGTH}"), after, head)
-        self._begin(head)
-        fn.branch(fn.emit(f"icmp sle i64 {number}, {last}"), ahead, after)
-        self._begin(ahead)
-        problems = self._loop(number, self._ahead)
-        tested = fn.current
-        fn.branch(fn.emit(f"icmp eq i64 {problems}, 0"), run, after)
-        self._begin(run)
-        outer = self._values.safe
-        self._values.safe = outer | self._plan.indices.keys()
-        self._loop(number, self._iteration)
-        self._values.safe, self._values.ahead = outer, {}
-        following = fn.emit(f"add nuw nsw i64 {number}, {LENGTH}")
-        fn.jump(head)
-        head.phis.append(f"{number} = phi i64 [ 0, %{before.label} ], [ {following}, %{fn.current.label} ]")
-        self._begin(after)
-        left = fn.name()
-        others = f"[ {number}, %{head.label} ], [ {number}, %{tested.label} ]"
-        after.phis.append(f"{left} = phi i64 [ 0, %{before.label} ], {others}")
-        return left
+        fn, values = self._fn, self._values
 
-    def _begin(self, block: BasicBlock) -> None:
-        self._fn.current = block
-        self._body.math.forget()
+        def tested(number: str) -> str:
+            return fn.emit(f"icmp eq i64 {self._loop(number, self._ahead)}, 0")
+
+        def run(number: str) -> None:
+            outer = values.safe
+            values.safe = outer | self._plan.indices.keys()
+            self._loop(number, self._iteration)
+            values.safe, values.ahead = outer, {}
+
+        return in_groups(self._body, self._iterations.count, LENGTH, LENGTH, tested, run)
 
     def _loop(self, first: str, made: Callable[[str], str | None]) -> str:
         """Emits a loop over the iterations of a strip, and returns the SSA name of what they give, combined by `or`.
@@ -80,7 +65,7 @@ class StripLoops:
         fn = self._fn
         before, body, after = fn.current, fn.block("body"), fn.block("after")
         fn.jump(body)
-        self._begin(body)
+        begin(self._body, body)
         place, total = fn.name(), fn.name()
         self._iterations.begin(fn.emit(f"add nuw nsw i64 {first}, {place}"))
         found = made(place)
@@ -88,7 +73,7 @@ class StripLoops:
         fn.branch(fn.emit(f"icmp ult i64 {following}, {LENGTH}"), body, after)
         for name, start, end in ((place, "0", following), (total, "0", combined)):
             body.phis.append(f"{name} = phi i64 [ {start}, %{before.label} ], [ {end}, %{fn.current.label} ]")
-        self._begin(after)
+        begin(self._body, after)
         return combined
 
     def _ahead(self, place: str) -> str:

@@ -42,9 +42,7 @@ class CheckedIntegers:
         status: the flag's new value, with which the kernel returns.
         number: a float that was converted; if it is a NaN, the status is NOT_A_NUMBER.
         """
-        fn, answer = self._body.fn, str(int(status))
-        for condition in self._conditions:
-            happened = self._body.math.logical("and", happened, condition)
+        fn, answer, happened = self._body.fn, str(int(status)), self._where_it_counts(happened)
         if happened.lanes > 1:
             raise CannotRunTogether("checked integers are not run in lanes")
         left, fine = fn.block("left"), fn.block("fine")
@@ -58,6 +56,12 @@ class CheckedIntegers:
         fn.do(f"store i8 {fn.emit(f'select i1 {is_first}, i8 {answer}, i8 {before}')}, ptr {self._body.overflow}")
         fn.jump(fine)
         fn.current = fine
+
+    def _where_it_counts(self, happened: SsaValue) -> SsaValue:
+        """Emits whether something happened where all conditions hold under which it counts, and returns it."""
+        for condition in self._conditions:
+            happened = self._body.math.logical("and", happened, condition)
+        return happened
 
     def plain(self, op: str, left: SsaValue, right: SsaValue) -> SsaValue:
         """Emits +, - or * of Python ints and returns it; a result that leaves 64 bits sets the flag."""
