@@ -107,19 +107,21 @@ def own_names(generator: ast.GeneratorExp | ast.ListComp, fresh: Callable[[str],
     """
     first = generator.generators[0].iter
     bound = {n.id for part in generator.generators for n in ast.walk(part.target) if isinstance(n, ast.Name)}
-    renamer = _Renamer({name: fresh(f"_{name}") for name in sorted(bound)})
+    renamer = Renamer({name: fresh(f"_{name}") for name in sorted(bound)})
     element = renamer.visit(copy.deepcopy(generator.elt))
     parts = [renamer.visit(copy.deepcopy(part)) for part in generator.generators]
     parts[0].iter = first
     return element, parts
 
 
-class _Renamer(ast.NodeTransformer):
+class Renamer(ast.NodeTransformer):
+    """A Renamer gives names other names."""
+
     def __init__(self, names: Mapping[str, str]):
-        self._names = names
+        self.names = names
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
+        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
 
 
 def _read(name: str) -> ast.Name:

@@ -317,16 +317,7 @@ def _cells(x, y, rows, columns, weights):
 def _place(value, edges):
     """Returns the bin of a number between edges that grow, and -1 for one that is outside. The last edge is in the last bin."""
     last = edges.shape[0] - 1
-    low = 0
-    high = last + 1
-    while low < high:
-        middle = (low + high) // 2
-        edge = float(edges[middle])
-        if edge <= value or edge != edge and value != value:
-            low = middle + 1
-        else:
-            high = middle
-    at = low - 1
+    at = np.searchsorted(edges, value, side="right") - 1
     if value == float(edges[last]):
         at -= 1
     return at if at < last else -1

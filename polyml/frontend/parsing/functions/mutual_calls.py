@@ -14,6 +14,7 @@ from types import FunctionType
 
 from polyml.errors import LanguageError
 from polyml.frontend.captures import python_function
+from polyml.frontend.parsing.builtin_reductions import Renamer
 from polyml.frontend.parsing.expression_parser import ExpressionParser
 from polyml.frontend.parsing.functions.inner_functions import parameters
 from polyml.frontend.parsing.source_text import FunctionText, text_of
@@ -153,17 +154,11 @@ def known_functions(function: FunctionType, others: Sequence[Companion]) -> dict
     return {name: value for name, value in found.items() if name not in function.__code__.co_freevars}
 
 
-class _Renamer(ast.NodeTransformer):
-    """A _Renamer gives names other names."""
-
-    def __init__(self, names: dict[str, str]):
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
+class _Renamer(Renamer):
+    """A _Renamer gives names other names, those of parameters too."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
-        return ast.copy_location(ast.arg(self._names.get(node.arg, node.arg), node.annotation), node)
+        return ast.copy_location(ast.arg(self.names.get(node.arg, node.arg), node.annotation), node)
 
 
 def _renamed(tree: ast.FunctionDef, names: dict[str, str]) -> ast.FunctionDef:
