@@ -166,16 +166,9 @@ def compile(
         alike = wanted.alike and given is None
         transform = (given is not None or options.schedule == "auto") and not aliased
         request = ModelRequest(
-            options,
-            aliased,
-            transform,
-            of_sizes,
-            wanted.machine,
-            alike,
-            general=wanted.general,
-            restarts=wanted.restarts,
-            expects=wanted.expects,
-        )
+            options, aliased, transform, of_sizes, wanted.machine, alike,
+            general=wanted.general, restarts=wanted.restarts, expects=wanted.expects,
+        )  # fmt: skip
         model = (
             with_regions(kernel, wanted.types, request, runner)
             if given is None

@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-
-
-def ways(d, following):
-    n = d.shape[0]
-    for k in range(n):
-        for i in range(n):
-            if d[i, k] < 10**9:
-                for j in range(n):
-                    if d[i, k] + d[k, j] < d[i, j]:
-                        d[i, j] = d[i, k] + d[k, j]
-                        following[i, j] = following[i, k]
+from polyml.kernels.irregular.graphs import floyd_warshall_with_ways
 
 
 def eliminated(d, following):
@@ -32,7 +22,7 @@ def lines(kernel):
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64])
 @pytest.mark.parametrize("size", [0, 1, 5, 40])
-@pytest.mark.parametrize("function, hinted", [(ways, True), (eliminated, False)])
+@pytest.mark.parametrize("function, hinted", [(floyd_warshall_with_ways, True), (eliminated, False)])
 @pytest.mark.sweep("function", keep=3)
 def test_as_in_python(function, hinted, size, dtype):
     rng = np.random.default_rng(size)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyml
+from polyml.kernels.irregular.numerics import modular_powers
 
 
 def of_arrays(x, y, k, quotients, rests):
@@ -28,17 +29,6 @@ def of_python_ints(n, m, k, out):
         out[k[i], 2] = value % (i + 1)
         out[k[i], 3] = (i + 7) // (k[i] + 1)
         value = value // 3 - i
-
-
-def powers(base, exponent, modulus, out):
-    for i in range(base.shape[0]):
-        square, left, product = base[i] % modulus, exponent[i], 1
-        while left > 0:
-            if left & 1:
-                product = product * square % modulus
-            square = square * square % modulus
-            left >>= 1
-        out[i] = product
 
 
 LEAST = {np.int8: -128, np.int32: -(2**31), np.int64: -(2**63)}
@@ -90,8 +80,8 @@ def test_python_ints_by_zero():
 def test_a_chain_of_remainders(modulus):
     base, exponent = np.random.default_rng(3).integers(-50, 50, (2, 60))
     found, wanted = np.zeros((2, 60), np.int64)
-    kernel = polyml.kernel(powers, fallback="error", threads=1)
+    kernel = polyml.kernel(modular_powers, fallback="error", threads=1)
     kernel(base, exponent, modulus, found)
-    powers(base, exponent, modulus, wanted)
+    modular_powers(base, exponent, modulus, wanted)
     assert np.array_equal(found, wanted)
     assert len(re.findall(r"icmp sgt i64 %\S+, 0", kernel.inspect_llvm())) >= 3

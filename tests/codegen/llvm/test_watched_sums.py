@@ -4,20 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-
-
-def nearest(points, queries, found):
-    for q in range(queries.shape[0]):
-        best = 1e300
-        for i in range(points.shape[0]):
-            square = 0.0
-            for d in range(points.shape[1]):
-                square += (points[i, d] - queries[q, d]) ** 2
-                if square >= best:
-                    break
-            if square < best:
-                best = square
-                found[q] = i
+from polyml.kernels.irregular.particles import nearest_neighbours
 
 
 def until(points, queries, found):
@@ -41,7 +28,7 @@ def squares(points, queries, found):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (30, 1), (30, 7)])
-@pytest.mark.parametrize("function", [nearest, until])
+@pytest.mark.parametrize("function", [nearest_neighbours, until])
 @pytest.mark.sweep("function", keep=2)
 def test_as_in_python(function, shape, dtype):
     rng = np.random.default_rng(0)
@@ -52,7 +39,7 @@ def test_as_in_python(function, shape, dtype):
     assert np.array_equal(made, wanted)
 
 
-@pytest.mark.parametrize("function, is_fused", [(nearest, False), (squares, True)])
+@pytest.mark.parametrize("function, is_fused", [(nearest_neighbours, False), (squares, True)])
 def test_code(function, is_fused):
     kernel = polyml.kernel(function, fallback="error", threads=1)
     kernel(np.ones((30, 4)), np.ones((9, 4)), np.zeros(9, np.int64))

@@ -1,5 +1,7 @@
 """Loops of which the last statements alone carry numbers are divided: where that is so, and what it gives."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,11 @@ from polyml.frontend.types.infer import infer
 from polyml.model.index_arrays.carried_rest import rest_apart
 from polyml.model.index_arrays.kernel_names import NewNames
 from polyml.pipeline.regions import shared_loops
+from tests.model.index_arrays import rows as rows_of
 from tests.model.modelling import VECTOR
 
 INDICES = syntax.ArrayType(I64, 1)
+arguments = partial(rows_of.arguments, spread=9.0)
 
 
 def cheapest(ptr, x, y):
@@ -95,13 +99,6 @@ def kept_on_some_paths(ptr, x, y):
                 total += x[p]
         last = 0.5 * last + total
     return last
-
-
-def arguments(seed, rows=40):
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 5, rows)
-    ptr = np.concatenate([[0], np.cumsum(counts)])
-    return ptr, rng.standard_normal(ptr[-1]) * 3, rng.standard_normal(rows) * 9
 
 
 FUNCTIONS = [cheapest, first_of_most, recurrence, written, read_in_the_search, kept_on_some_paths]

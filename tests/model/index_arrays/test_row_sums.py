@@ -11,6 +11,7 @@ from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.model.index_arrays.row_sums import with_terms
 from polyml.pipeline.regions import shared_loops
+from tests.model.index_arrays.rows import arguments
 from tests.model.modelling import VECTOR
 
 INDICES = syntax.ArrayType(I64, 1)
@@ -104,13 +105,6 @@ def from_three(ptr, x, y):
             continue
         total -= y[i]
     return total
-
-
-def arguments(seed, rows=40):
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 5, rows)
-    ptr = np.concatenate([[0], np.cumsum(counts)])
-    return ptr, rng.standard_normal(ptr[-1]) * 3, rng.standard_normal(rows) * 4
 
 
 def bits(numbers):

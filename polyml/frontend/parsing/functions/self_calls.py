@@ -56,15 +56,8 @@ def replaced(
 
     index, length = parser.fresh("_index"), parser.fresh("_length_of")
     names = Names(
-        lambda call: callee(call) >= 0,
-        lambda call: parser.value(call.func) is range,
-        index,
-        bound,
-        parser.fresh,
-        refused,
-        length,
-        callee,
-    )
+        lambda call: callee(call) >= 0, lambda call: parser.value(call.func) is range, index, bound, parser.fresh, refused, length, callee,
+    )  # fmt: skip
     parser.text = mutual_calls.with_text(parser.text, others, tree) if others else parser.text
     own = own.union(*(each.names for each in others))
     try:
